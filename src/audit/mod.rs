@@ -15,6 +15,7 @@ mod catalog_note;
 mod filter;
 mod journal_note;
 mod moment;
+mod projected_questions;
 mod projection;
 mod question;
 mod report;

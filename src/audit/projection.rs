@@ -10,13 +10,12 @@ use super::audited_call::{
     Run, Waiver,
 };
 use super::catalog_note::CatalogNote;
-use super::question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
+use super::question::{EarlierApproval, QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
-use crate::ledger::HintBy;
 use crate::session::{
-    Actor, Catalog, ConfirmationAnswered, ConfirmationRequested, Deadline, Decision, Event, Fact,
-    Finding, FunctionCallReceived, Gates, Hook, HookAnswered, Json, Leave, ObjectHash, Observation,
-    Outcome, OutcomeFound, Phase, Seq, Session, SessionOpened, Start, evolve,
+    Actor, Catalog, Deadline, Decision, Event, Fact, Finding, FunctionCallReceived, Gates, Hook,
+    HookAnswered, Leave, ObjectHash, Observation, Outcome, OutcomeFound, Phase, Seq, Session,
+    SessionOpened, Start, evolve,
 };
 
 /// The calls of a session, up to the last applied fact.
@@ -25,11 +24,11 @@ pub(super) struct CallProjection {
     pub(super) session: Session,
     sealed: bool,
     opened: Option<SessionOpened>,
-    calls: BTreeMap<Seq, AuditedCall>,
+    pub(super) calls: BTreeMap<Seq, AuditedCall>,
     /// The changes of the session's tools while it lived.
     pub(super) catalogs: Vec<CatalogNote>,
     /// The call of each confirmation request.
-    questions: BTreeMap<Seq, Seq>,
+    pub(super) questions: BTreeMap<Seq, Seq>,
 }
 
 impl CallProjection {
@@ -433,79 +432,6 @@ impl CallProjection {
             held: Vec::new(),
         };
         self.calls.insert(fact.seq, call);
-    }
-
-    fn asked(&mut self, it: &ConfirmationRequested, fact: &Fact) {
-        let Some(call) = self.calls.get_mut(&it.call) else {
-            return;
-        };
-        self.questions.insert(fact.seq, it.call);
-        let open = self.session.calls.get(&it.call);
-        call.questions.push(Question {
-            args: open.map_or_else(Json::empty_object, |open| open.args.clone()),
-            id: self.session.id.request_id(fact.seq),
-            seq: fact.seq,
-            about: it.about,
-            hint: it.hint.clone(),
-            hint_by: match it.asked {
-                Some(_) => HintBy::Tool,
-                None => HintBy::Declaration,
-            },
-            args_sha256: it.args_sha256,
-            contract: it.contract,
-            asked_at: fact.at,
-            expires_at: it.expires_at_us,
-            end: QuestionEnd::Open,
-            ended_seq: None,
-            ended_at: None,
-            waited_us: None,
-            by: None,
-            approvals_needed: it.needs.as_ref().map_or(1, |needs| needs.approvals()),
-            approvals: Vec::new(),
-            reason: None,
-            payload: None,
-            edited_args: None,
-            allow_for: None,
-            found: None,
-            superseded_by: None,
-            refused: Vec::new(),
-        });
-    }
-
-    fn answered(&mut self, it: &ConfirmationAnswered, fact: &Fact) {
-        let end = match (&it.found, it.confirmed) {
-            (Some(Finding::Done(_)), _) => QuestionEnd::SettledAsDone,
-            (Some(Finding::Failed(_)), _) => QuestionEnd::SettledAsFailed,
-            (None, true) => QuestionEnd::Approved,
-            (None, false) => QuestionEnd::Denied,
-        };
-        let Some(question) = self.question(it.request) else {
-            return;
-        };
-        // The first recorded answer counts.
-        if !question.ends(end, fact.seq, fact.at) {
-            return;
-        }
-        question.by = Some(it.by.clone());
-        question.reason = it.reason.clone();
-        question.payload = it.payload.clone();
-        question.edited_args = it.edited_args.clone();
-        question.allow_for = it.allow_for;
-        question.found = it.found.clone();
-        let Some(about) = self.questions.get(&it.request) else {
-            return;
-        };
-        let open = self.session.calls.get(about);
-        if let (Some(open), Some(call)) = (open, self.calls.get_mut(about)) {
-            let changed = call.args.as_ref().is_some_and(|args| *args != open.args);
-            call.edited_args = changed.then(|| open.args.clone());
-        }
-    }
-
-    fn question(&mut self, request: Seq) -> Option<&mut Question> {
-        let call = self.questions.get(&request)?;
-        let questions = &mut self.calls.get_mut(call)?.questions;
-        questions.iter_mut().find(|it| it.seq == request)
     }
 
     /// Sets the end of a run that reported its end or reached its deadline. Later reports change

@@ -20,7 +20,8 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use super::address::Offer;
 use super::connection::PROOF_HEADER;
 use super::error::{ConnectError, Unanswered};
-use super::message::{REQUEST_BYTES_MAX, Reply, Request};
+use super::message::{REQUEST_BYTES_MAX, Request};
+use super::reply::Reply;
 
 /// The time limit for connecting to a service on the same machine.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);

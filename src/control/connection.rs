@@ -18,7 +18,8 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 
-use super::message::{Problem, REQUEST_BYTES_MAX, Reply, Request};
+use super::message::{REQUEST_BYTES_MAX, Request};
+use super::reply::{Problem, Reply};
 use super::server::{Handler, Items};
 use super::token::{Proof, Token};
 

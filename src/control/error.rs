@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::Refusal;
 use super::address::Address;
-use super::message::Problem;
+use super::reply::Problem;
 
 /// The reason why the service of a journal cannot be reached.
 #[derive(Debug, Error)]

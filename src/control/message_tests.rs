@@ -4,6 +4,7 @@
 )]
 
 use super::*;
+use crate::control::reply::{LogItem, OnRecord, Reply};
 use crate::session::Rejection;
 
 fn read(text: &str) -> Result<Request, serde_json::Error> {

@@ -18,6 +18,7 @@ mod message;
 mod one_answer;
 pub mod os_user;
 mod refusal;
+mod reply;
 mod server;
 mod token;
 mod unauthenticated;
@@ -29,9 +30,8 @@ pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
 #[doc(hidden)]
 pub use message::ticket;
-pub use message::{
-    LogItem, NamedId, OnRecord, Problem, Reply, Request, Waiting, checked, confirmation, finding,
-};
+pub use message::{Request, checked, confirmation, finding};
 pub use one_answer::{OneAnswer, OneOutcome};
 pub use refusal::Refusal;
+pub use reply::{LogItem, NamedId, OnRecord, Problem, Reply, Waiting};
 pub use server::{Handler, Items, ReaderGone, Server};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use super::message::{OnRecord, Problem};
+use super::reply::{OnRecord, Problem};
 use crate::session::RequestId;
 
 /// The outcome of one answer to `answer_many` or `deny_all`, as an item of the reply.

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::{Address, Offer, withdraw};
 use super::connection::{ConnectionContext, serve};
-use super::message::{Reply, Request};
+use super::message::Request;
+use super::reply::Reply;
 use super::unauthenticated::Unauthenticated;
 
 /// The maximum number of operators served at the same time. Further ones get the status 503.

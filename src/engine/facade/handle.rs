@@ -8,7 +8,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
-use crate::engine::inputs::callers::ProgramCall;
 use crate::engine::inputs::inbox::{Input, UserText};
 use crate::engine::inputs::registry::TaskRef;
 use crate::engine::live_media::piece::Piece;
@@ -20,8 +19,8 @@ use crate::engine::operations::responding::foreign_request_about;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::ledger::{LeaveInForce, PausedCall, PendingConfirmation};
-use crate::session::{Actor, CallId, Command, Json, Rejection, RequestId, Seq, Session, SessionId};
-use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation, ToolError};
+use crate::session::{Actor, CallId, Command, Rejection, RequestId, Seq, Session, SessionId};
+use crate::tool::{FunctionResponse, State, Ticket, ToolConfirmation};
 
 /// A handle of a live session.
 ///
@@ -331,60 +330,6 @@ impl LiveHandle {
     ) -> Result<Seq, Error> {
         self.ask(|reply| Input::Command(Command::RevokeLeave { leave, reason, by }, reply))
             .await
-    }
-
-    /// Calls a function as a model would, and waits for its outcome. No model gets it.
-    ///
-    /// A text pipeline can thus use the same tools, policies and journal. The result is the
-    /// response as recorded: a result that is no object is under `output`. The result of a
-    /// streaming tool is the array of its recorded results. Arguments may be a string that contains
-    /// an object.
-    ///
-    /// Dropping the future does not affect the call. Its end then goes to the engine's
-    /// [`on_settled`](crate::engine::EngineBuilder::on_settled), as it does if this process is
-    /// gone.
-    ///
-    /// ```
-    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    /// # runtime.unwrap().block_on(async {
-    /// use recount::prelude::*;
-    /// let add = T::simple("add", "Adds", |args| async move {
-    ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
-    /// });
-    /// let agent = Agent::new().model("none").tools(add);
-    /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
-    /// let session = engine.session("sums").open().await?;
-    /// let sum = session
-    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
-    ///     .await;
-    /// assert_eq!(sum, Ok(json!({"output": 5})));
-    /// # Ok::<(), recount::engine::Error>(())
-    /// # }).unwrap();
-    /// ```
-    ///
-    /// # Errors
-    /// The reason why the call failed, in the text that a model would get.
-    pub async fn call_function(
-        &self,
-        name: &str,
-        args: Value,
-        by: Actor,
-    ) -> Result<Value, ToolError> {
-        let refused = |error: Error| ToolError::NotAvailable(error.to_string());
-        self.engine.expect_room().map_err(refused)?;
-        let (caller, answer) = oneshot::channel();
-        // A program may not send what no model could, such as unlimited nesting.
-        let args = Json::parse(&args.to_string())
-            .map_err(|problem| ToolError::InvalidArgs(format!("the arguments are {problem}")))?;
-        let call = ProgramCall {
-            name: name.to_owned(),
-            args,
-            by,
-            key: None,
-        };
-        let _ = self.task.inbox.send(Input::CallFunction(call, caller));
-        let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
-        answer.await.map_err(stopped)?
     }
 
     /// Returns the current session.

@@ -1,7 +1,8 @@
 //! The embedder's API: engines, sessions and handles.
 //!
-//! No other module imports it. Read `builder`, `sessions` and `handle`, then `program_driven`; `live` combines all three
-//! in one expression. `operator` handles the command line's requests to a running engine.
+//! No other module imports it. Read `builder`, `sessions` and `handle`, then `program_driven`;
+//! `live` combines all three in one expression. `operator` handles the command line's requests to a
+//! running engine.
 
 pub(super) mod adk_events;
 pub(super) mod adk_position;

@@ -10,7 +10,7 @@ use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
 use crate::session::{Actor, Json, Rejection, Seq, SessionId};
-use crate::tool::ToolChanges;
+use crate::tool::{ToolChanges, ToolError};
 
 impl Engine {
     /// Returns a handle of an existing session, without a connection to a model.
@@ -44,6 +44,60 @@ impl Engine {
 }
 
 impl LiveHandle {
+    /// Calls a function as a model would, and waits for its outcome. No model gets it.
+    ///
+    /// A text pipeline can thus use the same tools, policies and journal. The result is the
+    /// response as recorded: a result that is no object is under `output`. The result of a
+    /// streaming tool is the array of its recorded results. Arguments may be a string that contains
+    /// an object.
+    ///
+    /// Dropping the future does not affect the call. Its end then goes to the engine's
+    /// [`on_settled`](crate::engine::EngineBuilder::on_settled), as it does if this process is
+    /// gone.
+    ///
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// let add = T::simple("add", "Adds", |args| async move {
+    ///     Ok(json!(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)))
+    /// });
+    /// let agent = Agent::new().model("none").tools(add);
+    /// let engine = Engine::in_memory().agent("sums", agent).open().await?;
+    /// let session = engine.session("sums").open().await?;
+    /// let sum = session
+    ///     .call_function("add", json!({"a": 2, "b": 3}), Actor::embedder("pipeline"))
+    ///     .await;
+    /// assert_eq!(sum, Ok(json!({"output": 5})));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// The reason why the call failed, in the text that a model would get.
+    pub async fn call_function(
+        &self,
+        name: &str,
+        args: Value,
+        by: Actor,
+    ) -> Result<Value, ToolError> {
+        let refused = |error: Error| ToolError::NotAvailable(error.to_string());
+        self.engine.expect_room().map_err(refused)?;
+        let (caller, answer) = oneshot::channel();
+        // A program may not send what no model could, such as unlimited nesting.
+        let args = Json::parse(&args.to_string())
+            .map_err(|problem| ToolError::InvalidArgs(format!("the arguments are {problem}")))?;
+        let call = ProgramCall {
+            name: name.to_owned(),
+            args,
+            by,
+            key: None,
+        };
+        let _ = self.task.inbox.send(Input::CallFunction(call, caller));
+        let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
+        answer.await.map_err(stopped)?
+    }
+
     /// Calls a function as [`call_function`](LiveHandle::call_function) does, with an idempotency
     /// key of the caller: the same key and the same text are the same call.
     ///

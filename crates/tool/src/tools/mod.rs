@@ -15,6 +15,7 @@ mod paused_calls;
 pub(super) mod policy_tool;
 pub(super) mod predicate;
 pub(super) mod t;
+mod t_approvals;
 mod t_asking;
 mod t_policies;
 mod t_standing;

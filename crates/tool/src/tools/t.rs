@@ -1,5 +1,5 @@
 //! Short constructors for the kinds of tools, to combine with `|`. Those for policies are in
-//! `t_policies`.
+//! `t_approvals` and `t_policies`.
 
 use std::sync::Arc;
 

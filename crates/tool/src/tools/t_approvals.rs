@@ -1,0 +1,174 @@
+//! Short names for the approvals that a tool's calls need.
+
+use std::time::Duration;
+
+use recount_session::{Approvers, Condition, Edits, ToolPolicy};
+use serde_json::Value;
+
+use super::t::T;
+use super::toolset::Toolset;
+
+impl T {
+    /// Requires an approval of each call before it runs, and shows the hint to the approver.
+    ///
+    /// **Without a journal on disk and without a confirmation provider the tool runs unasked**;
+    /// with `.strict()` such calls are denied. Building such an agent logs a warning, and
+    /// `gate_waived` is recorded for each call.
+    #[must_use]
+    pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
+        Self::policy(tool, ToolPolicy::gate(hint))
+    }
+
+    /// Requires an approval like [`confirm`](Self::confirm); without an answer in time the call is
+    /// denied.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    /// use std::time::Duration;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::confirm_within(pay, "Pay?", Duration::from_secs(600));
+    /// assert!(pay.tools()[0].policy().confirm);
+    /// ```
+    #[must_use]
+    pub fn confirm_within(
+        tool: impl Into<Toolset>,
+        hint: impl Into<String>,
+        expires_after: Duration,
+    ) -> Toolset {
+        let mut gate = ToolPolicy::gate(hint);
+        gate.gate_terms.expires_after = Some(expires_after);
+        Self::policy(tool, gate)
+    }
+
+    /// Requires an approval like [`confirm`](Self::confirm), for calls whose arguments and state
+    /// satisfy the condition.
+    ///
+    /// If a value is missing, sealed or no number, the condition is undecidable and the call needs
+    /// an approval too.
+    ///
+    /// ```
+    /// use recount_session::{Comparison, S};
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let refund = T::simple("refund", "Refunds", |_args| async {
+    ///     Ok(json!({"refunded": true}))
+    /// });
+    /// let large = S::compares(S::arg("amount"), Comparison::Greater, 1000);
+    /// let refund = T::confirm_when(refund, "Refund so much?", large);
+    /// assert!(refund.tools()[0].policy().gate_terms.when.is_some());
+    /// ```
+    #[must_use]
+    pub fn confirm_when(
+        tool: impl Into<Toolset>,
+        hint: impl Into<String>,
+        condition: Condition,
+    ) -> Toolset {
+        let mut gate = ToolPolicy::gate(hint);
+        gate.gate_terms.when = Some(condition);
+        Self::policy(tool, gate)
+    }
+
+    /// Requires a payload with an approval, which must fit this JSON Schema.
+    ///
+    /// An answer that does not fit is rejected, and the request stays open. The tool reads the
+    /// payload from [`ToolContext::confirmation`](crate::ToolContext::confirmation). Registration
+    /// rejects a tool that cannot read it, such as a closure without a context.
+    ///
+    /// ```
+    /// use recount_tool::{T, ToolContext, TypedTool};
+    /// use serde_json::{Value, json};
+    ///
+    /// let leave = TypedTool::with_context("time_off", "Asks for days off", |_: Value, context: ToolContext| async move {
+    ///     let given = context.confirmation().and_then(|it| it.payload.clone());
+    ///     Ok(json!({"given": given}))
+    /// });
+    /// let days = json!({"type": "object", "required": ["approved_days"], "properties": {"approved_days": {"type": "integer"}}});
+    /// let leave = T::confirm_payload(T::confirm(leave, "How many days?"), days);
+    /// # let _ = leave;
+    /// ```
+    #[must_use]
+    pub fn confirm_payload(tool: impl Into<Toolset>, schema: Value) -> Toolset {
+        Self::with(tool, |policy| policy.gate_terms.payload = Some(schema))
+    }
+
+    /// Lets the approver change the arguments. Both versions are recorded, and the changed one must
+    /// fit the tool's schema.
+    ///
+    /// ```
+    /// use recount_session::Edits;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// // A changed amount needs the approval of another person.
+    /// let pay = T::confirm_edits(T::confirm(pay, "Pay?"), Edits::ApprovedAnew);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn confirm_edits(tool: impl Into<Toolset>, edits: Edits) -> Toolset {
+        Self::with(tool, |policy| policy.gate_terms.edits = Some(edits))
+    }
+
+    /// Lets only these people answer the tool's confirmation requests.
+    ///
+    /// If it is applied more than once, an answer must be by a person of each value. Answers of
+    /// programs never count, and neither does a name that no entry point verified.
+    ///
+    /// ```
+    /// use recount_session::{Approvers, Person};
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let people = Approvers::roles(["finance"]).or(Approvers::names([Person::os_user("ada")]));
+    /// let pay = T::approvers(T::confirm(pay, "Pay?"), people);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn approvers(tool: impl Into<Toolset>, approvers: Approvers) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.approvers.insert(approvers.clone());
+        })
+    }
+
+    /// Bars the requester of a call from approving it.
+    ///
+    /// The requester is the party that made the call through the program, or else the one for whom
+    /// the session's agent acts. If neither is known, no person can approve.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::not_requester(T::confirm(pay, "Pay?"));
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn not_requester(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| policy.gate_terms.not_requester = true)
+    }
+
+    /// Requires approvals by this number of persons, at most
+    /// [`QUORUM_MAX`](recount_session::QUORUM_MAX). The first no decides.
+    ///
+    /// A quorum of 1 is one person: the answer of a program does not count.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::quorum(T::confirm(pay, "Pay?"), 2);
+    /// # let _ = pay;
+    /// ```
+    #[must_use]
+    pub fn quorum(tool: impl Into<Toolset>, persons: u32) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.quorum = policy.gate_terms.quorum.max(Some(persons));
+        })
+    }
+}
