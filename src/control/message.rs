@@ -44,17 +44,17 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// Lists the requests and calls that wait for an answer from outside. Each item is a
-    /// [`Waiting`].
+    /// [`Waiting`](super::Waiting).
     Pending {},
     /// Lists all sessions. Each item is a [`SessionSummary`](crate::ledger::SessionSummary).
     Sessions {},
     /// Lists the confirmation requests and calls, open or not, whose ids begin with the digits.
-    /// Each item is a [`NamedId`].
+    /// Each item is a [`NamedId`](super::NamedId).
     Named {
         /// The digits: 4 to 32 lower-case hexadecimal digits, without hyphens.
         digits: String,
     },
-    /// Answers a confirmation request. The reply is an [`OnRecord`].
+    /// Answers a confirmation request. The reply is an [`OnRecord`](super::OnRecord).
     Answer {
         /// The request.
         request: RequestId,
@@ -90,7 +90,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Supplies the result of a paused call. The reply is an [`OnRecord`].
+    /// Supplies the result of a paused call. The reply is an [`OnRecord`](super::OnRecord).
     Respond {
         /// The call. The ticket must have its three keys and no other.
         #[serde(deserialize_with = "strict_ticket")]
@@ -105,7 +105,7 @@ pub enum Request {
         claimed: Option<String>,
     },
     /// Records what a call did whose outcome was unknown when it ended. The reply is an
-    /// [`OnRecord`].
+    /// [`OnRecord`](super::OnRecord).
     Reconcile {
         /// The session.
         session: SessionId,
@@ -117,7 +117,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Cancels an open call. The reply is an [`OnRecord`].
+    /// Cancels an open call. The reply is an [`OnRecord`](super::OnRecord).
     Cancel {
         /// The session.
         session: SessionId,
@@ -133,7 +133,7 @@ pub enum Request {
     /// Lists the standing leaves in force. Each item is a
     /// [`LeaveInForce`](crate::ledger::LeaveInForce).
     Leaves {},
-    /// Revokes a standing leave. The reply is an [`OnRecord`].
+    /// Revokes a standing leave. The reply is an [`OnRecord`](super::OnRecord).
     Revoke {
         /// The session.
         session: SessionId,
@@ -148,7 +148,8 @@ pub enum Request {
     },
     /// Lists the pauses in force. Each item is a [`ListedPause`](crate::ledger::ListedPause).
     Pauses {},
-    /// Pauses a session, a tool in it, an agent, or everything. The reply is an [`OnRecord`].
+    /// Pauses a session, a tool in it, an agent, or everything. The reply is an
+    /// [`OnRecord`](super::OnRecord).
     Pause {
         /// The sessions and tools to pause.
         target: PauseTarget,
@@ -162,7 +163,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Ends a pause. The reply is an [`OnRecord`].
+    /// Ends a pause. The reply is an [`OnRecord`](super::OnRecord).
     Unpause {
         /// The paused sessions and tools.
         target: PauseTarget,
@@ -199,7 +200,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Renews the lease of a claim. The reply is an [`OnRecord`].
+    /// Renews the lease of a claim. The reply is an [`OnRecord`](super::OnRecord).
     Renew {
         /// The claim.
         key: ClaimKey,
@@ -210,7 +211,7 @@ pub enum Request {
         claimed: Option<String>,
     },
     /// Reports the end of a claimed call's run: a result or the reason of a failure. The reply is
-    /// an [`OnRecord`].
+    /// an [`OnRecord`](super::OnRecord).
     Finish {
         /// The claim.
         key: ClaimKey,
@@ -224,7 +225,8 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Reports one of several results of a claimed call. The reply is an [`OnRecord`].
+    /// Reports one of several results of a claimed call. The reply is an
+    /// [`OnRecord`](super::OnRecord).
     Yield {
         /// The claim.
         key: ClaimKey,
@@ -234,7 +236,8 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Reports an event of a claimed call, such as progress. The reply is an [`OnRecord`].
+    /// Reports an event of a claimed call, such as progress. The reply is an
+    /// [`OnRecord`](super::OnRecord).
     Report {
         /// The claim.
         key: ClaimKey,
@@ -246,7 +249,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Ends a claim without a result. The reply is an [`OnRecord`].
+    /// Ends a claim without a result. The reply is an [`OnRecord`](super::OnRecord).
     EndClaim {
         /// The claim.
         key: ClaimKey,
@@ -260,7 +263,7 @@ pub enum Request {
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,
     },
-    /// Lists the records of a session. Each item is a [`LogItem`].
+    /// Lists the records of a session. Each item is a [`LogItem`](super::LogItem).
     Log {
         /// The session.
         session: SessionId,
