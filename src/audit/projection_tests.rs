@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::audit::Filter;
-use crate::ledger::HintBy;
 use crate::session::{
     About, Actor, AllowFor, CancelReason, Command, Edits, HookAnswered, Hooks, InDoubt, Json, Rule,
     Start, Timestamp, ToolConfirmation, ToolPolicy, UnfitAnswer, admit, refusal_on_record,
