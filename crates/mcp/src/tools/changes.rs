@@ -43,12 +43,12 @@ impl McpChanges {
     /// for all of them is `policy("*", …)`. Returns `None` once no tool of the server is left.
     ///
     /// ```no_run
+    /// # struct LiveSession;
+    /// # impl LiveSession { async fn change_tools(&self, _: recount_tool::ToolChanges) {} }
     /// # async fn example(live: LiveSession) -> Result<(), recount_mcp::McpError> {
     /// use recount_mcp::{McpServer, McpTools};
     /// use recount_tool::T;
     ///
-    /// # struct LiveSession;
-    /// # impl LiveSession { async fn change_tools(&self, _: recount_tool::ToolChanges) {} }
     /// let server = McpServer::http("https://wiki.example/mcp").prefix("wiki_");
     /// let (tools, mut changes) = T::mcp_watched(server).await?;
     /// // A session is opened with `tools`.
