@@ -95,7 +95,7 @@ class Export:
             self.at(session, max(last, 1), "altered, or the next is")
         time = value["at"]
         self.times = [min(self.times[:1] + [time]), max(self.times[-1:] + [time])]
-        body = value["body"] if value["kind"] == "runner_attached" else {}
+        body = value["body"] if value["kind"] in ("runner_attached", "catalog_changed") else {}
         named = [body[name] for name in ("catalog", "policies") if name in body]
         self.heads[session] = (seq, leaf.hex())
         if any(name not in self.objects for name in named):

@@ -161,7 +161,12 @@ pub(crate) fn continue_agent(
     if tool.kind != ToolKind::Agent {
         return resolve_doubt(session, seq, call, leave);
     }
-    let lost = leave == Leave::Waived && !is_waived(session, call);
+    // A standing leave may have ended before the first start began.
+    let lost = match leave {
+        Leave::Waived => !is_waived(session, call),
+        Leave::Standing(_) => call.attempts == 0,
+        Leave::Approved(_) | Leave::NotGated => false,
+    };
     if session.terms.contract(&call.name) == run.contract && !lost {
         return started(session, seq, call);
     }

@@ -38,7 +38,9 @@ pub(crate) fn counted(session: &Session, policy: &ToolPolicy, tool: &str) -> Opt
     }
     // Each open request has a call that waits for it.
     let waiting = session.calls.values();
-    let waiting = waiting.filter(|call| matches!(call.phase, Phase::AwaitingConfirmation { .. }));
+    let waiting = waiting.filter(|call| {
+        matches!(call.phase, Phase::AwaitingConfirmation { .. }) || call.moot.is_some()
+    });
     let mut open = OpenRequests {
         session: 0,
         tool: 0,
