@@ -22,7 +22,8 @@ use crate::values::id::Seq;
 ///
 /// let ada = Approvers::names([Person::embedder("ada")]);
 /// let tools = toolbox().gated("pay").policy("pay", |it| it.gate_terms.approvers = [ada].into());
-/// let asked = history().opened("support").attached(&tools).connected().call("c1", "pay", json!({}));
+/// let connected = history().opened("support").attached(&tools).connected();
+/// let asked = connected.call("c1", "pay", json!({}));
 /// let may = |by: &Actor| may_answer(asked.session(), asked.request(), by, false).is_ok();
 /// assert!(may(&Actor::embedder("ada")) && !may(&Actor::os_user("ada")));
 /// ```

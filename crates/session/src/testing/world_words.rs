@@ -48,7 +48,8 @@ impl History {
     ///
     /// let tools = toolbox().gated("pay").may_allow_for_session("pay");
     /// let connected = history().opened("support").attached(&tools).connected();
-    /// let one_more = connected.call("c1", "pay", json!({})).granted_for("ada", AllowFor::Count(1));
+    /// let asked = connected.call("c1", "pay", json!({}));
+    /// let one_more = asked.granted_for("ada", AllowFor::Count(1));
     /// assert_eq!(one_more.call("c2", "pay", json!({})).started().attempt(), 1);
     /// ```
     #[must_use]

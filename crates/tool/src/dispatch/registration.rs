@@ -211,12 +211,12 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
             .filter(|it| !(1..=QUORUM_MAX).contains(it))
             .map(|it| it.to_string()),
     );
-    let nobody = policy.gate_terms.approvers.iter();
-    let nobody = nobody.filter(|it| it.is_empty()).count();
+    let approvers = policy.gate_terms.approvers.iter();
+    let empty = approvers.filter(|it| it.is_empty()).count();
     note(
         "approvers",
         "at least one role, group or name",
-        (nobody > 0).then(|| "none, so no person may answer".to_owned()),
+        (empty > 0).then(|| "none, so no person may answer".to_owned()),
     );
     let attempts = policy.retry.map(|retry| retry.attempts_max);
     note(
