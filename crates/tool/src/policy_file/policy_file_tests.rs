@@ -24,7 +24,8 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
-      "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true, "quorum": 2, "may_allow_for_session": true,
+      "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true,
+      "quorum": 2, "may_allow_for_session": true,
       "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
       "interim_status": true, "progress": "told", "max_open_requests": 3
     },
@@ -33,8 +34,8 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
       "approvers": false, "not_requester": false, "quorum": false, "may_allow_for_session": false,
-      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false, "interim_status": false, "progress": false,
-      "max_open_requests": false
+      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false,
+      "interim_status": false, "progress": false, "max_open_requests": false
     }
   },
   "phases": [
