@@ -450,5 +450,10 @@ impl CallProjection {
 mod tests;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "projected_verdicts_tests.rs"]
+mod projected_verdicts_tests;
+
+#[cfg(test)]
 #[path = "held_tests.rs"]
 mod held_tests;

@@ -2,27 +2,10 @@
 
 use serde_json::json;
 
+use super::tests::{REFUSED, RETURNED, begun, under};
 use super::*;
-use crate::session::{GateChange, Outcome, Rule, ToolPolicyChanges, Verdict};
-use crate::testing::{History, Toolbox, history, toolbox};
-
-const RETURNED: Standing = Standing::Ended(Outcome::Returned);
-const REFUSED: Standing = Standing::Ended(Outcome::Refused);
-
-fn begun(tools: &Toolbox) -> History {
-    history().opened("support").attached(tools).connected()
-}
-
-/// The reports of a history under these changes.
-fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
-    let library = told.session().library().clone();
-    let mut world = WhatIf::new(told.session().id, library, changes);
-    told.facts()
-        .iter()
-        .cloned()
-        .for_each(|fact| world.tell(fact));
-    world.end().calls
-}
+use crate::session::{GateChange, Rule, ToolPolicyChanges, Verdict};
+use crate::testing::{History, toolbox};
 
 /// Two calls that are asked about, and then approved and run.
 fn two_approved() -> History {

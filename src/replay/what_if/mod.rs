@@ -500,3 +500,8 @@ mod tests;
 #[expect(clippy::indexing_slicing, reason = "a test may fail")]
 #[path = "asking_tests.rs"]
 mod asking_tests;
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
+#[path = "approving_tests.rs"]
+mod approving_tests;

@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 use crate::session::{
-    Actor, Approvers, CacheChange, Comparison, GateChange, Outcome, Person, PhaseDeclaration, Rule,
-    S, ToolPolicyChanges, Transition, Verdict,
+    CacheChange, Comparison, GateChange, Outcome, PhaseDeclaration, Rule, S, ToolPolicyChanges,
+    Transition, Verdict,
 };
 use crate::testing::{History, Toolbox, history, toolbox};
 
-fn begun(tools: &Toolbox) -> History {
+pub(super) fn begun(tools: &Toolbox) -> History {
     history().opened("support").attached(tools).connected()
 }
 
 /// The reports of a history under these changes.
-fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
+pub(super) fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
     let library = told.session().library().clone();
     let mut world = WhatIf::new(told.session().id, library, changes);
     told.facts()
@@ -24,7 +24,7 @@ fn under(told: &History, changes: &PolicyChanges) -> Vec<CallReport> {
     world.end().calls
 }
 
-fn of_tool(tool: &str, policy: ToolPolicyChanges) -> PolicyChanges {
+pub(super) fn of_tool(tool: &str, policy: ToolPolicyChanges) -> PolicyChanges {
     PolicyChanges {
         tools: [(tool.to_owned(), policy)].into(),
         ..PolicyChanges::default()
@@ -51,12 +51,12 @@ fn timeout(ms: Option<u64>) -> ToolPolicyChanges {
 }
 
 /// The verdict and the status, in both worlds.
-fn verdicts(call: &CallReport) -> [(Option<Verdict>, Standing); 2] {
+pub(super) fn verdicts(call: &CallReport) -> [(Option<Verdict>, Standing); 2] {
     [&call.recorded, &call.under].map(|told| (told.verdict, told.standing))
 }
 
-const RETURNED: Standing = Standing::Ended(Outcome::Returned);
-const REFUSED: Standing = Standing::Ended(Outcome::Refused);
+pub(super) const RETURNED: Standing = Standing::Ended(Outcome::Returned);
+pub(super) const REFUSED: Standing = Standing::Ended(Outcome::Refused);
 
 #[test]
 fn closed_gate_leaves_an_unasked_call_unknown() {
@@ -470,82 +470,4 @@ fn run_with_edited_arguments_is_unknown_without_the_gate() {
     let told = asked.commanded(edited).returned(json!({}));
     let calls = under(&told, &of_tool("pay", gate(false)));
     assert_eq!(calls[0].unknown, Some(Unknown::WithoutAnswer));
-}
-
-#[test]
-fn call_by_leave_would_have_waited_without_it() {
-    let tools = toolbox().gated("pay").may_allow_for_session("pay");
-    let asked = begun(&tools).call("c1", "pay", json!({})).asked();
-    let given = asked.granted_for("ada", crate::session::AllowFor::Count(2));
-    let told = given.returned(json!({}));
-    let told = told.call("c2", "pay", json!({"n": 2})).returned(json!({}));
-    let same = under(&told, &PolicyChanges::default());
-    assert!(!same.iter().any(CallReport::is_changed), "{same:?}");
-    assert_eq!(same[1].recorded.verdict, Some(Verdict::Allowed));
-    let asks_each_time = ToolPolicyChanges {
-        may_allow_for_session: Some(false),
-        ..ToolPolicyChanges::default()
-    };
-    let calls = under(&told, &of_tool("pay", asks_each_time));
-    assert_eq!(calls[0].under.standing, RETURNED);
-    assert_eq!(calls[1].under.verdict, Some(Verdict::Ask));
-    assert_eq!(calls[1].unknown, Some(Unknown::NobodyAsked));
-}
-
-/// The report of a gated call that ada approved, under this quorum.
-fn under_quorum(told: &History, quorum: Option<u32>) -> CallReport {
-    let policy = ToolPolicyChanges {
-        quorum: Some(quorum),
-        ..ToolPolicyChanges::default()
-    };
-    under(told, &of_tool("pay", policy)).remove(0)
-}
-
-#[test]
-fn one_yes_does_not_run_a_call_that_needs_two() {
-    let told = begun(&toolbox().gated("pay"))
-        .call("c1", "pay", json!({}))
-        .granted("ada")
-        .returned(json!({"paid": true}));
-    let call = under_quorum(&told, Some(2));
-    let [recorded, under] = verdicts(&call);
-    assert_eq!(recorded, (Some(Verdict::Ask), RETURNED));
-    assert_eq!(under, (Some(Verdict::Ask), Standing::Unknown));
-    assert_eq!(call.unknown, Some(Unknown::ApprovalsMissing(1)));
-    let same = under_quorum(&told, Some(1));
-    assert!(!same.is_changed(), "{same:?}");
-    let denied = begun(&toolbox().gated("pay"))
-        .call("c1", "pay", json!({}))
-        .denied("ada", None);
-    assert!(!under_quorum(&denied, Some(2)).is_changed());
-}
-
-#[test]
-fn answer_of_another_approver_leaves_the_call_unknown() {
-    let told = begun(&toolbox().gated("pay"))
-        .call("c1", "pay", json!({}))
-        .granted("ada")
-        .returned(json!({"paid": true}));
-    let policy = ToolPolicyChanges {
-        approvers: Some([Approvers::names([Person::os_user("ada")])].into()),
-        ..ToolPolicyChanges::default()
-    };
-    let call = under(&told, &of_tool("pay", policy)).remove(0);
-    assert_eq!(call.unknown, Some(Unknown::ApprovalsMissing(1)));
-}
-
-#[test]
-fn recorded_quorum_is_decided_again_with_fewer_and_more() {
-    let yes = || crate::session::ToolConfirmation::confirmed();
-    let told = begun(&toolbox().gated("pay").quorum("pay", 2))
-        .call("c1", "pay", json!({}))
-        .answered_by(Actor::os_user("ada"), yes())
-        .answered_by(Actor::os_user("bob"), yes())
-        .returned(json!({"paid": true}));
-    for enough in [None, Some(1), Some(2)] {
-        let call = under_quorum(&told, enough);
-        assert!(!call.is_changed(), "{enough:?}: {call:?}");
-    }
-    let call = under_quorum(&told, Some(4));
-    assert_eq!(call.unknown, Some(Unknown::ApprovalsMissing(2)));
 }

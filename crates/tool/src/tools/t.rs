@@ -293,3 +293,8 @@ impl T {
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "t_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+#[path = "form_pairs_tests.rs"]
+mod form_pairs_tests;
