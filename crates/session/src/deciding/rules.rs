@@ -1,12 +1,12 @@
 //! The number of the decision rules.
 //!
 //! A change that alters any decision in the corpus of old journals gets a new number. The old
-//! branch stays as long as the corpus needs it. So does a term that an older program would
-//! overlook, and let a call run that the term holds.
+//! branch stays as long as the corpus needs it. A term also gets a new number if an older program
+//! would overlook it, and let a call run that the term holds.
 //!
-//! A session records the lowest number that its catalog and policies need, so that an older program
-//! still serves a session without newer terms. The number is recorded when a session opens and when
-//! a runner attaches, and `decide` reads it from the session.
+//! A session records the lowest number that it needs, so that an older program still serves a
+//! session without newer terms. The number is recorded when a session opens and when a runner
+//! attaches, and `decide` reads it from the session.
 
 use crate::declared::catalog::Catalog;
 use crate::policies::policy::PolicySet;

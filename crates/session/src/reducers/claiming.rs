@@ -89,49 +89,43 @@ pub(crate) fn call_claimed(session: &mut Session, at: Seq, it: &CallClaimed) {
 /// Turns a request of a client into an observation, or rejects it.
 pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
     fits(&it.claim)?;
-    let call = it.call;
-    let claims = matches!(it.action, ClaimAction::Claim { .. });
-    let usual = newest(session, call).saturating_add(u32::from(claims));
-    let attempt = it.attempt.unwrap_or(usual);
+    let ClaimCommand {
+        call, claim, by, ..
+    } = it;
+    let attempt = it
+        .attempt
+        .unwrap_or_else(|| usual(session, call, &it.action));
+    let held_by = |by: Option<&Actor>| held(session, call, attempt, &claim, by);
     let rules = RULES_OF_CLAIMS;
-    match it.action {
+    Ok(match it.action {
         ClaimAction::Claim { until_us } => {
             claimable(session, call, attempt)?;
-            let (claim, by) = (it.claim, it.by);
-            let claimed = CallClaimed {
+            CallClaimed {
                 call,
                 attempt,
                 claim,
                 by,
                 until_us,
                 rules,
-            };
-            Ok(claimed.into())
+            }
+            .into()
         }
         ClaimAction::Renew { until_us } => {
-            held(session, call, attempt, &it.claim, Some(&it.by))?;
-            let (claim, by) = (it.claim, it.by);
-            let renewed = LeaseRenewed {
+            held_by(Some(&by))?;
+            LeaseRenewed {
                 call,
                 attempt,
                 claim,
                 by,
                 until_us,
                 rules,
-            };
-            Ok(renewed.into())
+            }
+            .into()
         }
         ClaimAction::End { reason, not_begun } => {
             // Only the client knows that it has not begun. An operator may end any claim by its id.
-            held(
-                session,
-                call,
-                attempt,
-                &it.claim,
-                not_begun.then_some(&it.by),
-            )?;
-            let (claim, by) = (it.claim, it.by);
-            let ended = ClaimEnded {
+            held_by(not_begun.then_some(&by))?;
+            ClaimEnded {
                 call,
                 attempt,
                 claim,
@@ -139,58 +133,57 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
                 not_begun,
                 by,
                 rules,
-            };
-            Ok(ended.into())
+            }
+            .into()
         }
         ClaimAction::Return {
             name,
             response,
             failed,
         } => {
-            let in_time = held(session, call, attempt, &it.claim, Some(&it.by));
-            match in_time {
-                Ok(_) => returned(call, attempt, response, failed),
-                Err(rejection) => {
-                    is_late(session, call, attempt, &it.claim, &it.by).ok_or(rejection)?;
-                    late(session, call, attempt, (name, response, failed), it.by)
-                }
+            let result = (name, response, failed);
+            match held_by(Some(&by)) {
+                Ok(_) => returned(call, attempt, result)?,
+                Err(rejection) => late(session, (call, attempt, &claim), result, by, rejection)?,
             }
         }
-        ClaimAction::Yield { response } => {
-            let claim = held(session, call, attempt, &it.claim, Some(&it.by))?;
-            let yielded = ToolYielded {
-                call,
-                attempt,
-                runner: Some(claim.at),
-                response: object(response)?,
-            };
-            Ok(yielded.into())
+        ClaimAction::Yield { response } => ToolYielded {
+            call,
+            attempt,
+            runner: Some(held_by(Some(&by))?.at),
+            response: object(response)?,
         }
+        .into(),
         ClaimAction::Report { name, data } => {
-            held(session, call, attempt, &it.claim, Some(&it.by))?;
-            let emitted = ToolEventEmitted {
+            held_by(Some(&by))?;
+            ToolEventEmitted {
                 call,
                 attempt,
                 name,
                 data,
-            };
-            Ok(emitted.into())
+            }
+            .into()
         }
-    }
+    })
 }
 
-/// The number of the newest start of a call, also of one that ended with an unknown outcome.
-fn newest(session: &Session, call: Seq) -> u32 {
+/// The start that a request without a number is about: the next one for a claim, and otherwise the
+/// newest one, also of a call that ended with an unknown outcome.
+fn usual(session: &Session, call: Seq, action: &ClaimAction) -> u32 {
     let open = session.calls.get(&call).map(|open| open.attempts);
     let lapsed = || Some(session.lapsed.get(&call)?.attempt);
-    open.or_else(lapsed).unwrap_or_default()
+    let newest = open.or_else(lapsed).unwrap_or_default();
+    let claims = matches!(action, ClaimAction::Claim { .. });
+    newest.saturating_add(u32::from(claims))
 }
+
+/// The end of a run as its client reports it: the tool, the response, and the reason of a failure.
+type Reported = (String, Json, Option<String>);
 
 fn returned(
     call: Seq,
     attempt: u32,
-    response: Json,
-    failed: Option<String>,
+    (_, response, failed): Reported,
 ) -> Result<Observation, Rejection> {
     let returned = ToolReturned {
         call,
@@ -205,13 +198,17 @@ fn returned(
 }
 
 /// The record of a result that came after its lease, if the outcome is still open or unknown.
+/// Otherwise `rejection` counts.
 fn late(
     session: &Session,
-    call: Seq,
-    attempt: u32,
-    (tool, response, failed): (String, Json, Option<String>),
+    (call, attempt, claim): (Seq, u32, &str),
+    (tool, response, failed): Reported,
     by: Actor,
+    rejection: Rejection,
 ) -> Result<Observation, Rejection> {
+    if !is_late(session, call, attempt, claim, &by) {
+        return Err(rejection);
+    }
     if !session.calls.contains_key(&call) {
         reconcilable(session, call)?;
     }
@@ -229,16 +226,15 @@ fn late(
     Ok(found.into())
 }
 
-/// True, as `Some`, if this claim has lapsed and nothing has decided the outcome since.
-fn is_late(session: &Session, call: Seq, attempt: u32, id: &str, by: &Actor) -> Option<()> {
+/// True if this claim has lapsed and nothing has decided the outcome since.
+fn is_late(session: &Session, call: Seq, attempt: u32, id: &str, by: &Actor) -> bool {
     let open = session.calls.get(&call);
     let claim = match open {
         Some(open) => open.claim.as_deref(),
         None => session.lapsed.get(&call),
-    }?;
-    let same = claim.attempt == attempt && claim.claim == id && claim.is_by(by);
-    let undecided = open.is_none_or(|open| claims::settles(open, attempt));
-    (same && undecided).then_some(())
+    };
+    let same = claim.is_some_and(|it| it.attempt == attempt && it.claim == id && it.is_by(by));
+    same && open.is_none_or(|open| claims::settles(open, attempt))
 }
 
 fn object(response: Json) -> Result<Json, Rejection> {

@@ -4,13 +4,10 @@ use serde_json::Value;
 
 use super::history::History;
 use super::toolbox::Toolbox;
+use super::world_words::called_by_program;
 use crate::deciding::rules::RULES_OF_KEYS;
-use crate::json::Json;
-use crate::record::observation::CatalogChanged;
-use crate::record::observation::{FunctionCallReceived, RunnerAttached};
+use crate::record::observation::{CatalogChanged, FunctionCallReceived, RunnerAttached};
 use crate::state::library::Library;
-use crate::values::actor::Actor;
-use crate::values::id::Seq;
 
 impl Toolbox {
     /// Returns the observation that the attached runner has these tools now. Its objects are added
@@ -80,18 +77,8 @@ impl History {
     #[must_use]
     pub fn keyed_call(self, key: &str, name: &str, args: Value) -> History {
         self.keys_allowed().observed(FunctionCallReceived {
-            epoch: Seq(0),
-            id: None,
-            name: Some(name.to_owned()),
-            args: Some(Json::of(&args)),
-            malformed_args: None,
-            invalid_args: None,
-            sealed_args: Vec::new(),
-            original_args: None,
-            by: Some(Actor::embedder("pipeline")),
-            parent: None,
-            beyond_max: None,
             key: Some(key.to_owned()),
+            ..called_by_program(name, &args)
         })
     }
 }

@@ -280,20 +280,7 @@ impl History {
     /// Records a call that the embedding program makes itself.
     #[must_use]
     pub fn program_call(self, name: &str, args: Value) -> History {
-        self.observed(FunctionCallReceived {
-            epoch: Seq(0),
-            id: None,
-            name: Some(name.to_owned()),
-            args: Some(Json::of(&args)),
-            malformed_args: None,
-            invalid_args: None,
-            sealed_args: Vec::new(),
-            original_args: None,
-            by: Some(Actor::embedder("pipeline")),
-            parent: None,
-            beyond_max: None,
-            key: None,
-        })
+        self.observed(called_by_program(name, &args))
     }
 
     /// Sends the owed instruction to the model. Changes nothing if none is owed.
@@ -445,6 +432,17 @@ pub fn called_by(parent: Seq, name: &str) -> FunctionCallReceived {
         parent: Some(parent),
         beyond_max: None,
         key: None,
+    }
+}
+
+/// Returns the observation that the embedding program makes a call.
+pub(super) fn called_by_program(name: &str, args: &Value) -> FunctionCallReceived {
+    FunctionCallReceived {
+        id: None,
+        args: Some(Json::of(args)),
+        by: Some(Actor::embedder("pipeline")),
+        parent: None,
+        ..called_by(Seq(0), name)
     }
 }
 

@@ -144,6 +144,6 @@ pub struct LeaveRevoked {
     /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The lowest rules number of a program that may pass over this record.
+    /// The number of the rules that a reader of this record must know.
     pub rules: u32,
 }

@@ -11,27 +11,15 @@
 //! the wait does not consume it.
 
 use crate::calls::call::Call;
-use crate::record::pause::{PauseScope, Paused, Unpaused};
+use crate::record::pause::{Paused, Unpaused};
 use crate::state::pauses::Pause;
 use crate::state::session::Session;
 use crate::values::id::Seq;
 
-/// True if a pause holds the calls of this tool.
-pub(crate) fn holds(session: &Session, tool: &str) -> bool {
-    session.pauses.iter().any(|it| match &it.scope {
-        PauseScope::Session | PauseScope::Agent(_) | PauseScope::Everything => true,
-        PauseScope::Tool(paused) => paused == tool,
-    })
-}
-
-/// True if a pause holds this call: that of its own tool, or of an agent that made it.
+/// True if a pause holds this call.
 pub(crate) fn holds_call(session: &Session, call: &Call) -> bool {
-    if session.pauses.is_empty() {
-        return false;
-    }
-    let made_by = |call: &&Call| call.parent.and_then(|parent| session.calls.get(&parent));
-    let mut makers = std::iter::successors(Some(call), made_by);
-    makers.any(|it| holds(session, &it.name))
+    let mut pauses = session.pauses.iter();
+    pauses.any(|pause| session.is_covered(&pause.scope, call))
 }
 
 pub(crate) fn paused(session: &mut Session, seq: Seq, it: &Paused) {
