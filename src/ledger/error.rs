@@ -61,7 +61,8 @@ pub enum Error {
     /// A record of rules 2 or later names a catalog or policies with a field that this program does
     /// not know. A newer version of Recount may hold calls by it.
     #[error(
-        "record {seq} of session {session} names the object {object}, whose field {field:?} this program does not know"
+        "record {seq} of session {session} names the object {object}, whose field {field:?} this \
+         program does not know"
     )]
     UnknownField {
         /// The session.

@@ -219,24 +219,12 @@ impl Ledger {
             not_begun: Vec::new(),
             rules: RULES_OF_PAUSES,
         };
-        let kind = Observation::from(paused.clone()).actor();
-        if let Err(rejection) = fits(paused.clone().into()) {
-            return Ok(Err(rejection));
-        }
-        loop {
-            let head = self.own_head().await?;
-            self.read_pauses().await?;
-            let word = self.pauses.words().of.get(&paused.scope).cloned();
-            if let Some(Word::Paused(pause)) = word {
-                return Ok(Err(Rejection::AlreadyPaused(Box::new(pause))));
-            }
-            let about = (SessionId(Uuid::nil()), kind);
-            let record = (PAUSED, &paused);
-            if let Some(seq) = self.append_own(head, about, record, now).await? {
-                self.read_pauses().await?;
-                return Ok(Ok(seq));
-            }
-        }
+        let scope = paused.scope.clone();
+        let refused = |word: Option<&Word>| match word {
+            Some(Word::Paused(pause)) => Some(Rejection::AlreadyPaused(Box::new(pause.clone()))),
+            Some(Word::Ended(_)) | None => None,
+        };
+        self.record_word(PAUSED, paused, &scope, now, refused).await
     }
 
     /// Records the end of such a pause.
@@ -254,20 +242,40 @@ impl Ledger {
             journal_record: None,
             rules: RULES_OF_PAUSES,
         };
-        let kind = Observation::from(ended.clone()).actor();
-        if let Err(rejection) = fits(ended.clone().into()) {
+        let scope = ended.scope.clone();
+        let refused = |word: Option<&Word>| match word {
+            Some(Word::Paused(_)) => None,
+            Some(Word::Ended(_)) | None => {
+                let scope = scope.clone();
+                Some(Rejection::NotPaused { scope })
+            }
+        };
+        self.record_word(UNPAUSED, ended, &scope, now, refused)
+            .await
+    }
+
+    /// Appends a word on a scope to the journal's own stream, unless the last word on it is a
+    /// reason to refuse it.
+    async fn record_word(
+        &self,
+        kind: &str,
+        body: impl Serialize + Clone + Into<Observation>,
+        scope: &PauseScope,
+        now: Timestamp,
+        refused: impl Fn(Option<&Word>) -> Option<Rejection>,
+    ) -> Result<Result<Seq, Rejection>, Error> {
+        let observation: Observation = body.clone().into();
+        let about = (SessionId(Uuid::nil()), observation.actor());
+        if let Err(rejection) = fits(observation) {
             return Ok(Err(rejection));
         }
         loop {
             let head = self.own_head().await?;
             self.read_pauses().await?;
-            let word = self.pauses.words().of.get(&ended.scope).cloned();
-            if !matches!(word, Some(Word::Paused(_))) {
-                return Ok(Err(Rejection::NotPaused { scope: ended.scope }));
+            if let Some(rejection) = refused(self.pauses.words().of.get(scope)) {
+                return Ok(Err(rejection));
             }
-            let about = (SessionId(Uuid::nil()), kind);
-            let record = (UNPAUSED, &ended);
-            if let Some(seq) = self.append_own(head, about, record, now).await? {
+            if let Some(seq) = self.append_own(head, about, (kind, &body), now).await? {
                 self.read_pauses().await?;
                 return Ok(Ok(seq));
             }

@@ -1,8 +1,10 @@
 //! The recorded requests of clients that ran calls, made again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::driver::Driver;
+use super::serving::Serving;
 use super::tools::result_in_words;
 use crate::engine::{self, ClaimKey, ClaimRequest, ClientAction, Operated, Operation};
 use crate::fixture::playback::run_of;
@@ -13,7 +15,7 @@ use crate::session::{
 };
 
 /// The claims of a fixture, by the number of their call and its start.
-pub(super) type Claims = std::collections::BTreeMap<(Seq, u32), (String, Actor)>;
+pub(super) type Claims = BTreeMap<(Seq, u32), (String, Actor)>;
 
 /// Returns the claims of a fixture.
 pub(super) fn claims_of(fixture: &Fixture) -> Claims {
@@ -129,19 +131,19 @@ impl Driver<'_> {
     }
 }
 
-impl super::serving::Serving {
+impl Serving {
     async fn claim(&self, request: &ClaimRequest, by: Actor) -> Result<(), engine::Error> {
         match self {
-            super::serving::Serving::Engine(engine) => engine.claim(request, by).await.map(drop),
-            super::serving::Serving::Desk(desk) => desk.claim(request, by).await.map(drop),
+            Serving::Engine(engine) => engine.claim(request, by).await.map(drop),
+            Serving::Desk(desk) => desk.claim(request, by).await.map(drop),
         }
     }
 
     /// Makes an operation. The record shows a refusal.
     async fn operate(&self, operation: Operation, by: Actor) -> Result<(), engine::Error> {
         let done = match self {
-            super::serving::Serving::Engine(engine) => engine.operate(operation, by).await?,
-            super::serving::Serving::Desk(desk) => desk.operate(operation, by).await?,
+            Serving::Engine(engine) => engine.operate(operation, by).await?,
+            Serving::Desk(desk) => desk.operate(operation, by).await?,
         };
         match done {
             Operated::OnRecord(_) | Operated::Refused(_) => Ok(()),

@@ -1,7 +1,8 @@
 //! The requests of clients that run calls, to a running engine.
 
 use super::operator::{Failed, actor};
-use crate::control::{Items, Problem, Reply, Request, checked};
+use crate::control::{Items, Problem, Refusal, Reply, Request, checked};
+use crate::engine::error::Error;
 use crate::engine::operations::claiming::{ClaimRequest, ClientAction};
 use crate::engine::operations::operation::Operation;
 use crate::engine::serving::engine::Engine;
@@ -116,15 +117,12 @@ impl Engine {
                 }
                 Ok(Reply::done(&serde_json::Map::new()))
             }
-            Err(crate::engine::error::Error::Refused(rejection)) => {
-                let session = request.call.map(|(session, _)| session);
-                Ok(match session {
-                    Some(session) => Reply::Refused(
-                        crate::control::Refusal::of(self.ledger(), session, &rejection).await,
-                    ),
-                    None => Reply::Error(bad(&rejection.to_string())),
-                })
-            }
+            Err(Error::Refused(rejection)) => Ok(match request.call {
+                Some((session, _)) => {
+                    Reply::Refused(Refusal::of(self.ledger(), session, &rejection).await)
+                }
+                None => Reply::Error(bad(&rejection.to_string())),
+            }),
             Err(error) => Err(error.into()),
         }
     }

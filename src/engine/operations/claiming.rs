@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::desk::Desk;
-use super::operation::Operation;
+use super::operation::{Executor, Operation};
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
@@ -142,7 +142,7 @@ impl Engine {
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Option<ClaimedCall>, Error> {
-        Claimer::Engine(self).claim(request, by).await
+        Executor::Engine(self).claim(request, by).await
     }
 
     /// Waits until a call is ready that the client can run, and claims it.
@@ -227,17 +227,11 @@ impl Desk {
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Option<ClaimedCall>, Error> {
-        Claimer::Desk(self).claim(request, by).await
+        Executor::Desk(self).claim(request, by).await
     }
 }
 
-/// The executor of a claim: an engine or a desk.
-enum Claimer<'a> {
-    Engine(&'a Engine),
-    Desk(&'a Desk),
-}
-
-impl Claimer<'_> {
+impl Executor<'_> {
     async fn claim(&self, request: &ClaimRequest, by: Actor) -> Result<Option<ClaimedCall>, Error> {
         if let Some((session, call)) = request.call {
             return self.claim_one(session, call, request, by).await.map(Some);
@@ -301,25 +295,8 @@ impl Claimer<'_> {
                 until_us: request.lease.until(self.now()),
             },
         });
-        let seq = match self {
-            Claimer::Engine(engine) => engine.command(session, command).await?,
-            Claimer::Desk(desk) => desk.take(session, command).await?,
-        };
+        let seq = self.take(session, command).await?;
         claimed(self.ledger(), session, call, seq).await
-    }
-
-    fn now(&self) -> Timestamp {
-        match self {
-            Claimer::Engine(engine) => engine.inner.clock.now(),
-            Claimer::Desk(desk) => desk.clock.now(),
-        }
-    }
-
-    fn ledger(&self) -> &Ledger {
-        match self {
-            Claimer::Engine(engine) => engine.ledger(),
-            Claimer::Desk(desk) => &desk.ledger,
-        }
     }
 }
 

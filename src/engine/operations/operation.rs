@@ -159,7 +159,7 @@ impl Desk {
 }
 
 /// The executor of an operation: an engine or a desk.
-enum Executor<'a> {
+pub(super) enum Executor<'a> {
     Engine(&'a Engine),
     Desk(&'a Desk),
 }
@@ -312,14 +312,14 @@ impl Executor<'_> {
         }
     }
 
-    async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
+    pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
         match self {
             Executor::Engine(engine) => engine.command(session, command).await,
             Executor::Desk(desk) => desk.take(session, command).await,
         }
     }
 
-    fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         match self {
             Executor::Engine(engine) => engine.inner.clock.now(),
             Executor::Desk(desk) => desk.clock.now(),
@@ -339,7 +339,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn ledger(&self) -> &Ledger {
+    pub(super) fn ledger(&self) -> &Ledger {
         match self {
             Executor::Engine(engine) => engine.ledger(),
             Executor::Desk(desk) => &desk.ledger,

@@ -215,19 +215,7 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::UnknownLeave { .. } => "unknown-leave",
         Rejection::LeaveEnded { .. } => "leave-ended",
         Rejection::NothingToSettle => "nothing-to-settle",
-        Rejection::Barred(Barred::Automatic) | Rejection::LeaveBarred(Barred::Automatic) => {
-            "automatic-answer"
-        }
-        Rejection::Barred(Barred::Unverified) | Rejection::LeaveBarred(Barred::Unverified) => {
-            "unverified-answer"
-        }
-        Rejection::Barred(Barred::NotAnApprover)
-        | Rejection::LeaveBarred(Barred::NotAnApprover) => "not-an-approver",
-        Rejection::Barred(Barred::Requester) | Rejection::LeaveBarred(Barred::Requester) => {
-            "is-the-requester"
-        }
-        Rejection::Barred(Barred::RequesterUnknown)
-        | Rejection::LeaveBarred(Barred::RequesterUnknown) => "requester-unknown",
+        Rejection::Barred(barred) | Rejection::LeaveBarred(barred) => code_of_barred(*barred),
         Rejection::AlreadyApproved { .. } => "already-approved",
         Rejection::OtherContent { .. } => "other-content",
         Rejection::UnknownCall { .. } => "unknown-call",
@@ -241,13 +229,7 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::WrongName { .. } => "wrong-name",
         Rejection::ResponseNotAnObject => "response-not-an-object",
         Rejection::UnfitState { .. } => "unfit-state",
-        Rejection::Claim(ClaimRejection::NotForClients { .. }) => "not-for-clients",
-        Rejection::Claim(ClaimRejection::NotReady { .. }) => "call-not-ready",
-        Rejection::Claim(ClaimRejection::AlreadyClaimed { .. }) => "already-claimed",
-        Rejection::Claim(ClaimRejection::StaleAttempt { .. }) => "stale-attempt",
-        Rejection::Claim(ClaimRejection::NotTheHolder { .. }) => "not-the-holder",
-        Rejection::Claim(ClaimRejection::ClaimEnded { .. }) => "claim-ended",
-        Rejection::Claim(ClaimRejection::UnfitClaim { .. }) => "unfit-claim",
+        Rejection::Claim(claim) => code_of_claim(claim),
         Rejection::UnfitKey { .. } => "unfit-key",
         Rejection::KeyReused { .. } => "key-reused",
         Rejection::SessionClosed => "session-closed",
@@ -257,6 +239,28 @@ fn refusal_code(rejection: &Rejection) -> &'static str {
         Rejection::TooLarge { .. } => "too-large",
         Rejection::TooDeep => "too-deep",
         Rejection::UnfitJson { .. } => "unfit-json",
+    }
+}
+
+fn code_of_barred(barred: Barred) -> &'static str {
+    match barred {
+        Barred::Automatic => "automatic-answer",
+        Barred::Unverified => "unverified-answer",
+        Barred::NotAnApprover => "not-an-approver",
+        Barred::Requester => "is-the-requester",
+        Barred::RequesterUnknown => "requester-unknown",
+    }
+}
+
+fn code_of_claim(claim: &ClaimRejection) -> &'static str {
+    match claim {
+        ClaimRejection::NotForClients { .. } => "not-for-clients",
+        ClaimRejection::NotReady { .. } => "call-not-ready",
+        ClaimRejection::AlreadyClaimed { .. } => "already-claimed",
+        ClaimRejection::StaleAttempt { .. } => "stale-attempt",
+        ClaimRejection::NotTheHolder { .. } => "not-the-holder",
+        ClaimRejection::ClaimEnded { .. } => "claim-ended",
+        ClaimRejection::UnfitClaim { .. } => "unfit-claim",
     }
 }
 

@@ -1,11 +1,15 @@
 //! Calls made by the embedding program, from the call to its outcome.
 
+use serde_json::Value;
+use tokio::sync::oneshot;
+
 use crate::engine::error::Error;
 use crate::engine::inputs::callers::{Answer, Caller, ProgramCall, Taken, result_of};
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
 use crate::session::{
-    Decision, Event, Fact, FunctionCallReceived, Observation, Outcome, Rejection, Route, Seq, fits,
+    Actor, Decision, Event, Fact, FunctionCallReceived, Json, Observation, Outcome, Rejection,
+    Route, Seq, fits,
 };
 use crate::tool::ToolError;
 
@@ -82,8 +86,8 @@ impl SessionTask {
     fn received(
         &self,
         name: String,
-        args: crate::session::Json,
-        by: crate::session::Actor,
+        args: Json,
+        by: Actor,
         key: Option<String>,
     ) -> FunctionCallReceived {
         let in_text = args.object_in_text();
@@ -154,21 +158,14 @@ impl SessionTask {
         Ok(taken)
     }
 
-    fn given_to_callers_of(
-        &mut self,
-        call: Seq,
-    ) -> impl Iterator<Item = &mut Vec<serde_json::Value>> {
+    fn given_to_callers_of(&mut self, call: Seq) -> impl Iterator<Item = &mut Vec<Value>> {
         let callers = self.running.callers.get_mut(&call).into_iter().flatten();
         callers.filter_map(|it| it.given.as_mut())
     }
 }
 
-/// Tells the caller why its call is not recorded.
-fn refuse(
-    error: Error,
-    taken: Option<tokio::sync::oneshot::Sender<Result<Taken, Error>>>,
-    caller: Answer,
-) {
+/// Sends the caller the reason why its call is not recorded.
+fn refuse(error: Error, taken: Option<oneshot::Sender<Result<Taken, Error>>>, caller: Answer) {
     let Some(taken) = taken else {
         // A model would get this text.
         let told = match error {

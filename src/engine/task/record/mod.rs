@@ -1,7 +1,7 @@
 //! Recording: batches are sealed, redacted and checked, then appended and published.
 //!
-//! Read `batches`, which holds the only path to the journal. `pauses` has the stop
-//! switch.
+//! Read `batches`, which holds the only path to the journal. `pauses` has the stop switch, and
+//! `tools` changes the tools of a session.
 
 mod answers;
 mod arrivals;

@@ -1,7 +1,8 @@
-//! The change of a session's tools while it lives.
+//! The change of a session's tools while it lives, and the rules that its keyed calls need.
 
 use std::sync::Arc;
 
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
@@ -60,7 +61,7 @@ impl SessionTask {
         Ok(Some(at))
     }
 
-    fn take_agent(&mut self, agent: Arc<crate::engine::agents::prepared::Prepared>) {
+    fn take_agent(&mut self, agent: Arc<Prepared>) {
         self.shared.changed_agents.set(self.id, agent.clone());
         self.agent = agent;
     }
