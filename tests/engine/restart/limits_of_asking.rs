@@ -9,10 +9,13 @@ use recount::session::Rejection;
 use crate::restart::world::{World, approve};
 
 /// The model calls `pay` three times in one message.
-const THREE_CALLS: &str = r#"
-{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "pay"}, {"id": "c3", "name": "pay"}]}]}
-{"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}
-"#;
+const THREE_CALLS: &str = concat!(
+    r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, "#,
+    r#"{"id": "c2", "name": "pay"}, {"id": "c3", "name": "pay"}]}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "once": false, "send": [{"say": "Understood."}]}"#,
+    "\n",
+);
 
 fn agent(world: &World) -> Agent {
     let pay = T::confirm(world.till.pays(), "Pay this?");

@@ -68,6 +68,10 @@ pub fn schema() -> Value {
         }
         schema
     };
+    let count = |about: &str| {
+        let schema = super::keys::or_false(super::keys::count_schema());
+        described(schema, about)
+    };
     let policy = json!({"$ref": "#/$defs/policy"});
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -76,11 +80,25 @@ pub fn schema() -> Value {
         "type": "object",
         "properties": {
             "$schema": {"type": "string"},
-            "running_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls of a session may run at the same time. false: any number."),
-            "calls_per_message_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls one message of the model may bring; the others are refused. false: any number."),
-            "open_calls_max": described(super::keys::or_false(super::keys::count_schema()), "How many calls of a session may be open at the same time; others are refused. false: any number."),
-            "max_open_requests": described(super::keys::or_false(super::keys::count_schema()), "How many calls of a session may wait for a person at the same time; others are refused. false: any number."),
-            "answers_per_minute": described(super::keys::or_false(super::keys::count_schema()), "How many approvals one person may give in a session in any sixty seconds; a further one is refused, and its request stays open. false: any number."),
+            "running_max": count(
+                "How many calls of a session may run at the same time. false: any number.",
+            ),
+            "calls_per_message_max": count(
+                "How many calls one message of the model may bring; the others are refused. \
+                 false: any number.",
+            ),
+            "open_calls_max": count(
+                "How many calls of a session may be open at the same time; others are \
+                 refused. false: any number.",
+            ),
+            "max_open_requests": count(
+                "How many calls of a session may wait for a person at the same time; others \
+                 are refused. false: any number.",
+            ),
+            "answers_per_minute": count(
+                "How many approvals one person may give in a session in any sixty seconds; a \
+                 further one is refused, and its request stays open. false: any number.",
+            ),
             "timeout": described(super::keys::or_false(super::keys::time_schema()), "The time limit of calls that the model waits for and whose tool names none."),
             "phases": described(super::phases::schema(), "All phases of the conversation, in place of those that the agent has; the first is where it begins."),
             "defaults": described(policy.clone(), "What is to hold for every tool."),

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::policy_tool::Body;
-use super::policy_tool::PolicyTool;
+use super::policy_tool::{Body, PolicyTool};
 use crate::kinds::client_tool::ClientTool;
 
 impl PolicyTool {

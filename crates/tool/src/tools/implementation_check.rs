@@ -1,11 +1,10 @@
-//! The check that a tool's implementation is still the approved one.
+//! The check that a tool's implementation is still the approved one, and what it reads of a call.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::policy_tool::Body;
-use super::policy_tool::PolicyTool;
+use super::policy_tool::{Body, PolicyTool};
 use crate::run::error::ToolError;
 
 impl PolicyTool {
@@ -22,7 +21,8 @@ impl PolicyTool {
         }
     }
 
-    /// True if the tool reads the text of its arguments itself; see [`ToolFunction::reads_text`](crate::ToolFunction::reads_text).
+    /// True if the tool reads the text of its arguments itself; see
+    /// [`ToolFunction::reads_text`](crate::ToolFunction::reads_text).
     pub(crate) fn reads_text(&self) -> bool {
         match &self.body {
             Body::Function(tool) => tool.reads_text(),

@@ -81,11 +81,12 @@ impl T {
     /// use recount_tool::{T, ToolContext, TypedTool};
     /// use serde_json::{Value, json};
     ///
-    /// let leave = TypedTool::with_context("time_off", "Asks for days off", |_: Value, context: ToolContext| async move {
+    /// let take = |_: Value, context: ToolContext| async move {
     ///     let given = context.confirmation().and_then(|it| it.payload.clone());
     ///     Ok(json!({"given": given}))
-    /// });
-    /// let days = json!({"type": "object", "required": ["approved_days"], "properties": {"approved_days": {"type": "integer"}}});
+    /// };
+    /// let leave = TypedTool::with_context("time_off", "Asks for days off", take);
+    /// let days = json!({"required": ["days"], "properties": {"days": {"type": "integer"}}});
     /// let leave = T::confirm_payload(T::confirm(leave, "How many days?"), days);
     /// # let _ = leave;
     /// ```
@@ -169,6 +170,48 @@ impl T {
     pub fn quorum(tool: impl Into<Toolset>, persons: u32) -> Toolset {
         Self::with(tool, |policy| {
             policy.gate_terms.quorum = policy.gate_terms.quorum.max(Some(persons));
+        })
+    }
+
+    /// Lets an approval of the tool's gate also allow later calls in the same session.
+    ///
+    /// The approver chooses a number of calls or a time, and may revoke the leave. It ends with
+    /// another contract or policy of the tool. Without this policy, such an answer is refused. A
+    /// gate that asks for a payload gives no leave, because later calls would have none.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let mail = T::simple("mail", "Sends", |_args| async { Ok(json!({"sent": true})) });
+    /// let mail = T::may_allow_for_session(T::confirm(mail, "Send this?"));
+    /// # let _ = mail;
+    /// ```
+    #[must_use]
+    pub fn may_allow_for_session(tool: impl Into<Toolset>) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.may_allow_for_session = true
+        })
+    }
+
+    /// Limits the number of open confirmation requests about calls of the tool. A further call that
+    /// would wait for approval is refused, and the model is told so.
+    ///
+    /// Every open request about the tool counts. A call in doubt and a question of the tool itself
+    /// are always asked. The limit of a whole session is `Agent::max_open_requests`.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::max_open_requests(T::confirm(pay, "Pay?"), 3);
+    /// assert_eq!(pay.tools()[0].policy().gate_terms.max_open_requests, Some(3));
+    /// ```
+    #[must_use]
+    pub fn max_open_requests(tool: impl Into<Toolset>, requests: u32) -> Toolset {
+        Self::with(tool, |policy| {
+            policy.gate_terms.max_open_requests = Some(requests);
         })
     }
 }

@@ -82,7 +82,8 @@ impl ToolChanges {
     ///
     /// let tool = |name: &str| T::simple(name, "Works", |args| async { Ok(args) });
     /// let tools = tool("look") | tool("pay");
-    /// let changed = ToolChanges::new().with(tool("ship")).without("pay").applied_to(tools.clone())?;
+    /// let changes = ToolChanges::new().with(tool("ship")).without("pay");
+    /// let changed = changes.applied_to(tools.clone())?;
     /// let names: Vec<&str> = changed.tools().iter().map(|it| it.name()).collect();
     /// assert_eq!(names, ["look", "ship"]);
     /// let wrong = ToolChanges::new().without("paid").applied_to(tools).unwrap_err();
