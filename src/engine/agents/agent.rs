@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::extractors::{Extractor, Turn};
-use super::heard::HeardAs;
+use super::fixture::heard::HeardAs;
 use super::hooks::AgentHooks;
 use super::phases::PhaseBuilder;
 use super::policies::CallLimits;

@@ -3,24 +3,20 @@
 //! Nothing here runs a session or opens a connection. Read `agent`, then `preparing`, which makes a
 //! `prepared` one of it. `changed` prepares one with other tools. The other files are parts of an
 //! agent, such as `phases` and `hooks`, or checks of them (`agents_named`, `waived_gates`).
-//! `heard`, `recorded` and `played` are about fixtures.
+//! `fixture` has agents that record and play.
 
 pub(in crate::engine) mod agent;
 mod agents_named;
 pub(in crate::engine) mod changed;
 pub(super) mod extractors;
-pub(crate) mod heard;
+pub(crate) mod fixture;
 pub(in crate::engine) mod hooks;
 mod limits_of_asking;
 pub(in crate::engine) mod phases;
-#[cfg(feature = "play")]
-mod played;
 mod policies;
 pub(super) mod prepared;
 mod preparing;
 pub(super) mod reconnects;
-pub(in crate::engine) mod recorded;
-mod recording;
 mod redacting;
 mod redaction;
 mod waived_gates;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::extractors::Extractor;
-use super::heard::HeardAs;
+use super::fixture::heard::HeardAs;
 use super::hooks::AgentHooks;
 use super::reconnects::Reconnects;
 use crate::fixture::Recorder;

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::incoming::Incoming;
 use super::writer::{Carried, Outgoing, Writer, Writing, writer};
-use crate::engine::agents::recorded::SessionRecorder;
+use crate::engine::agents::fixture::recorded::SessionRecorder;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::engine::agents::recorded::sent;
+use crate::engine::agents::fixture::recorded::sent;
 use crate::engine::connection::socket::{self, Socket};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, Opened, Reply};

@@ -1,6 +1,6 @@
 //! The session's part in recording a fixture.
 
-use crate::engine::agents::recorded::{SessionRecorder, received};
+use crate::engine::agents::fixture::recorded::{SessionRecorder, received};
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::{Refused, Step};
 use crate::session::Fact;

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::operator::{Failed, actor, behind_record, problem};
+use super::requests::{Failed, actor, behind_record, problem};
 use crate::control::{Items, OneAnswer, OneOutcome, Reply, confirmation};
 use crate::engine::error::Error;
 use crate::engine::operations::answering_many::{denial, each_once, open_in};

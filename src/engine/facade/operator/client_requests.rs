@@ -1,6 +1,6 @@
 //! The requests of clients that run calls, to a running engine.
 
-use super::operator::{Failed, actor};
+use super::requests::{Failed, actor};
 use crate::control::{Items, Problem, Refusal, Reply, Request, checked};
 use crate::engine::error::Error;
 use crate::engine::operations::claiming::{ClaimRequest, ClientAction};

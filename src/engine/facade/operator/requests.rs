@@ -25,7 +25,7 @@ const PAGE: usize = 256;
 
 impl Engine {
     /// Starts the control server in `directory`. An engine that cannot start it serves without.
-    pub(super) fn start_control(&self, directory: &Path) {
+    pub(in crate::engine::facade) fn start_control(&self, directory: &Path) {
         match Server::start(directory, handler(&self.inner)) {
             Ok(server) => *self.control() = Some(server),
             Err(error) => {
@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// Stops the control server after its current requests.
-    pub(super) async fn stop_control(&self) {
+    pub(in crate::engine::facade) async fn stop_control(&self) {
         let server = self.control().take();
         if let Some(server) = server {
             server.end().await;
