@@ -1,7 +1,6 @@
 //! The commands of a client that runs calls: `claim`, `renew`, `finish` and `release`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -12,7 +11,7 @@ use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Keys, Source};
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, age, one_line};
+use crate::text::{acted, age, one_line, span};
 use recount::control::OnRecord;
 use recount::engine::{ClaimKey, ClaimRequest, ClientAction};
 use recount::session::Lease;
@@ -234,24 +233,10 @@ impl Held {
     }
 }
 
-/// Reads a lease: a number with a unit, such as `60s`, `5m` or `2h`.
+/// Reads a lease, such as `60s`, `5m` or `2h`.
 fn lease(text: &str) -> Result<Lease, String> {
-    let unit = text.trim_start_matches(|it: char| it.is_ascii_digit());
-    let number = text.strip_suffix(unit).unwrap_or_default();
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => {
-            return Err(format!(
-                "expected a time such as 60s, 5m or 2h, found {text:?}"
-            ));
-        }
-    };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| format!("expected a number, found {text:?}"))?;
-    let length = Duration::from_secs(number.saturating_mul(seconds));
+    let length = span(text)
+        .ok_or_else(|| format!("expected a time such as 60s, 5m or 2h, found {text:?}"))?;
     Lease::new(length).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Standing leaves in sentences, and the times that bound them.
+//! Standing leaves in sentences, and the times and spans that a person types.
 
 use std::time::Duration;
 
@@ -38,6 +38,11 @@ pub(crate) fn end_of_leave(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {
         return Some(Timestamp(at.timestamp_micros()));
     }
+    Some(now.after(span(text)?))
+}
+
+/// Reads a span: a number with a unit, such as 60s, 90m, 8h or 2d.
+pub(crate) fn span(text: &str) -> Option<Duration> {
     let unit = text.chars().next_back()?;
     let seconds = match unit {
         's' => 1,
@@ -47,7 +52,7 @@ pub(crate) fn end_of_leave(text: &str, now: Timestamp) -> Option<Timestamp> {
         _ => return None,
     };
     let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-    Some(now.after(Duration::from_secs(number.checked_mul(seconds)?)))
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
 }
 
 #[cfg(test)]
