@@ -34,8 +34,8 @@ impl Driver<'_> {
 
     /// Changes the tools of the session to the recorded ones.
     ///
-    /// The tools of the program that plays are not known to belong to the change, so the recorded
-    /// tools take part also in a play with an agent of its own.
+    /// The recorded tools take part also in a play with an agent of its own. Nothing shows which of
+    /// the agent's tools belong to the change.
     pub(super) fn change_tools(&mut self, it: &ToolsChanged) {
         if self.fixture.real_tools {
             return self.undone("other tools cannot be played with real ones".to_owned());

@@ -1,7 +1,7 @@
 //! Claims of clients, and the admission of everything that they ask about their calls.
 //!
-//! The admission is here and not with the other commands, because a claim is admitted if and only
-//! if the rules of every start let the call start at once. `running/claims` folds what follows.
+//! A claim is admitted if and only if the rules of every start let the call start at once. So the
+//! admission is here and not with the other commands. `running/claims` folds what follows.
 
 use super::running::{claims, pausing};
 use super::tracker;
@@ -167,7 +167,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
     })
 }
 
-/// The start that a request without a number is about: the next one for a claim, and otherwise the
+/// The start that a request without a number is about. For a claim it is the next one, otherwise the
 /// newest one, also of a call that ended with an unknown outcome.
 fn usual(session: &Session, call: Seq, action: &ClaimAction) -> u32 {
     let open = session.calls.get(&call).map(|open| open.attempts);
