@@ -13,7 +13,8 @@ impl T {
     ///
     /// **Without a journal on disk and without a confirmation provider the tool runs unasked**;
     /// with `.strict()` such calls are denied. Building such an agent logs a warning, and
-    /// `gate_waived` is recorded for each call.
+    /// `gate_waived` is recorded for each call. A gate with [`approvers`](Self::approvers),
+    /// [`not_requester`](Self::not_requester) or a [`quorum`](Self::quorum) is never waived.
     #[must_use]
     pub fn confirm(tool: impl Into<Toolset>, hint: impl Into<String>) -> Toolset {
         Self::policy(tool, ToolPolicy::gate(hint))
