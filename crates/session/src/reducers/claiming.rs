@@ -167,8 +167,8 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
     })
 }
 
-/// The start that a request without a number is about. For a claim it is the next one, otherwise the
-/// newest one, also of a call that ended with an unknown outcome.
+/// The start that a request without a number is about. For a claim it is the next one. Otherwise it
+/// is the newest one, also of a call that ended with an unknown outcome.
 fn usual(session: &Session, call: Seq, action: &ClaimAction) -> u32 {
     let open = session.calls.get(&call).map(|open| open.attempts);
     let lapsed = || Some(session.lapsed.get(&call)?.attempt);
