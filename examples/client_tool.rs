@@ -33,7 +33,8 @@ async fn pack_one(engine: &Engine) -> Result<(), recount::engine::Error> {
         call.attempt
     );
 
-    let renew = Operation::client(call.key(), ClientAction::Renew(Lease::DEFAULT));
+    let (key, action) = (call.key(), ClientAction::Renew(Lease::DEFAULT));
+    let renew = Operation::Client { key, action };
     engine.operate(renew, warehouse.clone()).await?;
     let boxes = Json::of(&json!({"boxes": 2}));
     engine

@@ -126,7 +126,7 @@ impl Driver<'_> {
         };
         let serving = self.serving.clone();
         self.attempt(what, async move {
-            serving.operate(Operation::client(key, action), by).await
+            serving.operate(Operation::Client { key, action }, by).await
         });
     }
 }

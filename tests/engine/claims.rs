@@ -132,10 +132,9 @@ async fn lease_that_ends_during_the_result_has_one_outcome() {
         let (engine, key) = (race.engine.clone(), call.key());
         let finishes = tokio::spawn(async move {
             barrier.wait().await;
-            let result = ClientAction::Return(Ok(Json::of(&json!({"packed": 4}))));
-            engine
-                .operate(Operation::client(key, result), named(0))
-                .await
+            let action = ClientAction::Return(Ok(Json::of(&json!({"packed": 4}))));
+            let finish = Operation::Client { key, action };
+            engine.operate(finish, named(0)).await
         });
         ends.await.unwrap();
         let late = match finishes.await.unwrap().unwrap() {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::desk::Desk;
-use super::operation::{Executor, Operation};
+use super::operation::Executor;
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
@@ -401,23 +401,4 @@ pub(super) async fn command_of(
         action,
     });
     Ok((session, command))
-}
-
-impl Operation {
-    /// The request of a client about a call that it holds, as an operation.
-    ///
-    /// ```
-    /// # async fn example(
-    /// #     desk: recount::engine::Desk,
-    /// #     call: recount::engine::ClaimedCall,
-    /// # ) -> Result<(), recount::engine::Error> {
-    /// use recount::engine::{ClientAction, Operation};
-    /// use recount::session::{Actor, Lease};
-    /// let renew = Operation::client(call.key(), ClientAction::Renew(Lease::DEFAULT));
-    /// desk.operate(renew, Actor::os_user("ada")).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn client(key: ClaimKey, action: ClientAction) -> Operation {
-        Operation::Client { key, action }
-    }
 }

@@ -108,6 +108,18 @@ pub enum Operation {
         reason: Option<String>,
     },
     /// A request of a client about a call that it holds, such as a result or the end of its claim.
+    ///
+    /// ```
+    /// # async fn example(
+    /// #     desk: recount::engine::Desk,
+    /// #     call: recount::engine::ClaimedCall,
+    /// # ) -> Result<(), recount::engine::Error> {
+    /// use recount::engine::{ClientAction, Operation};
+    /// use recount::session::{Actor, Lease};
+    /// let (key, action) = (call.key(), ClientAction::Renew(Lease::DEFAULT));
+    /// desk.operate(Operation::Client { key, action }, Actor::os_user("ada")).await?;
+    /// # Ok(()) }
+    /// ```
     Client {
         /// The claim.
         key: ClaimKey,

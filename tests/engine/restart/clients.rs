@@ -60,11 +60,9 @@ pub(crate) fn finished_over_a_restart() -> World {
     world.clock.advance(LEASE / 2);
     let life = world.life(world.agent(packs(InDoubt::Ask)));
     let _live = resume(&life, world.session());
-    let renew = ClientAction::Renew(Lease::DEFAULT);
-    let renewed = life.run(
-        life.engine()
-            .operate(Operation::client(call.key(), renew), warehouse()),
-    );
+    let (key, action) = (call.key(), ClientAction::Renew(Lease::DEFAULT));
+    let renew = Operation::Client { key, action };
+    let renewed = life.run(life.engine().operate(renew, warehouse()));
     assert!(matches!(renewed.unwrap(), Operated::OnRecord(it) if it.until.is_some()));
     world.clock.advance(LEASE * 3 / 4);
     life.settle();
@@ -281,8 +279,9 @@ fn given_back_and_finished() -> World {
             .renew_claim(call.key(), Lease::DEFAULT, warehouse()),
     )
     .unwrap();
-    let part = ClientAction::Yield(Json::of(&json!({"paid": 1})));
-    let part = Operation::client(call.key(), part);
+    let action = ClientAction::Yield(Json::of(&json!({"paid": 1})));
+    let key = call.key();
+    let part = Operation::Client { key, action };
     life.run(life.engine().operate(part, warehouse())).unwrap();
     life.settle();
     finish(&life, &call).unwrap();

@@ -341,7 +341,7 @@ impl Source {
     ) -> Result<OnRecord, Failure> {
         match self {
             Source::Journal(ledger) => {
-                at_desk(ledger, Operation::client(key, action), claimed).await
+                at_desk(ledger, Operation::Client { key, action }, claimed).await
             }
             Source::Service(client) => {
                 let request = match action {

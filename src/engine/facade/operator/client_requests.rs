@@ -99,7 +99,8 @@ impl Engine {
             | Request::Cancel { .. }
             | Request::Log { .. } => return Err(bad("expected a request of a client").into()),
         };
-        self.operated(Operation::client(key, action), claimed).await
+        self.operated(Operation::Client { key, action }, claimed)
+            .await
     }
 
     /// Claims a call for a client, which gets it as the only item.
