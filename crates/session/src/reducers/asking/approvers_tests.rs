@@ -160,6 +160,51 @@ fn requester_may_deny_but_not_approve() {
     assert_eq!(state(&other), "running");
 }
 
+/// Opens the session for this party and asks about a call.
+fn asked_for(party: &str) -> History {
+    let opened = history().opened_for("support", party);
+    let support = opened.attached(&paying().not_requester("pay")).connected();
+    support.call("c1", "pay", json!({})).asked()
+}
+
+#[test]
+fn requester_without_issuer_is_compared_loosely() {
+    for party in [
+        "Carol",
+        " carol",
+        "https://login.example:carol",
+        "os_user:CAROL",
+    ] {
+        let by = match party.starts_with("https") {
+            true => finance("carol"),
+            false => Actor::os_user("carol"),
+        };
+        assert_eq!(refused(&asked_for(party), by, yes()), "is_the_requester");
+    }
+}
+
+#[test]
+fn blank_requester_is_unknown() {
+    for party in ["", " "] {
+        let code = refused(&asked_for(party), Actor::os_user("ada"), yes());
+        assert_eq!(code, "requester_unknown");
+    }
+}
+
+#[test]
+fn name_without_a_voucher_counts_towards_no_quorum() {
+    let one = called(&two()).answered_by(Actor::os_user("ada"), yes());
+    let posing = |issuer: &str| finance("ada").with_identity(Identity::of(issuer));
+    for by in [
+        Actor::os_user(""),
+        posing(""),
+        posing("os_user"),
+        posing("embedder"),
+    ] {
+        assert_eq!(refused(&one, by, yes()), "unverified_answer");
+    }
+}
+
 #[test]
 fn program_that_called_is_the_requester() {
     let tools = paying().not_requester("pay");
