@@ -334,6 +334,41 @@ fn own_question_of_the_tool_has_no_terms() {
 }
 
 #[test]
+fn own_question_does_not_pass_a_gate_that_closed_since() {
+    let tools = two().policy("pay", |it| {
+        it.gate_terms.when = Some(S::is_true("large"));
+    });
+    let opened = history().opened("support").attached(&tools).connected();
+    let running = opened.call("c1", "pay", json!({})).started();
+    let asked = running.asks("Which account?").asked();
+    let small = asked.clone().answered_by(Actor::unverified("eve"), yes());
+    assert_eq!(state(&small), "running");
+    let large = asked.state("large", json!(true));
+    let gated = large.answered_by(Actor::unverified("eve"), yes()).asked();
+    assert_eq!(state(&gated), "awaiting_confirmation");
+    assert_eq!(missing(&gated), 2);
+    let one = gated.answered_by(Actor::os_user("ada"), yes());
+    assert_eq!(state(&one), "awaiting_confirmation");
+    let both = one.answered_by(Actor::os_user("bob"), yes());
+    assert_eq!(state(&both), "running");
+}
+
+#[test]
+fn own_question_with_the_terms_of_the_gate_passes_it() {
+    let tools = two().may_allow_for_session("pay");
+    let allow = |by| (Actor::os_user(by), yes().and_allow_for(AllowFor::Count(9)));
+    let (ada, bob) = (allow("ada"), allow("bob"));
+    let one = called(&tools).answered_by(ada.0, ada.1);
+    let first = one.answered_by(bob.0, bob.1).returned(json!({}));
+    let second = first.call("c2", "pay", json!({})).started();
+    let asked = second.asks("Which account?").asked();
+    assert_eq!(missing(&asked), 2);
+    let one = asked.answered_by(Actor::os_user("ada"), yes());
+    let both = one.answered_by(Actor::os_user("bob"), yes());
+    assert_eq!(state(&both), "running");
+}
+
+#[test]
 fn answer_that_admission_would_refuse_changes_nothing() {
     let asked = called(&two().approvers("pay", Approvers::roles(["finance"])));
     let request = asked.request();
