@@ -1,9 +1,12 @@
 //! The questions about a session's calls, as its projection keeps them.
 
 use super::projection::CallProjection;
-use super::question::{Question, QuestionEnd};
+use super::question::{EarlierApproval, Question, QuestionEnd};
 use crate::ledger::HintBy;
-use crate::session::{ConfirmationAnswered, ConfirmationRequested, Fact, Finding, Json, Seq};
+use crate::session::{
+    ApprovalGiven, ConfirmationAnswered, ConfirmationRequested, Fact, Finding, Json, RequestState,
+    Seq,
+};
 
 impl CallProjection {
     /// Adds the question of a request to its call.
@@ -44,8 +47,34 @@ impl CallProjection {
         });
     }
 
+    /// Adds an approval that counts without deciding.
+    pub(super) fn approved(&mut self, it: &ApprovalGiven, fact: &Fact) {
+        let request = self.session.requests.get(&it.request);
+        let given = request
+            .and_then(|it| it.asking.as_ref())
+            .map(|it| &it.given);
+        // A record that admission would have refused, for example in an import, is no approval.
+        if !given.is_some_and(|all| all.iter().any(|one| one.at == fact.seq)) {
+            return;
+        }
+        if let Some(question) = self.question(it.request) {
+            question.approvals.push(EarlierApproval {
+                seq: fact.seq,
+                at: fact.at,
+                by: it.by.clone(),
+                reason: it.reason.clone(),
+                payload: it.payload.clone(),
+                edited_args: it.edited_args.clone(),
+            });
+        }
+    }
+
     /// Ends a question with its answer.
     pub(super) fn answered(&mut self, it: &ConfirmationAnswered, fact: &Fact) {
+        // The request of an answer that may not decide stays open.
+        if !self.is_decided_by(it.request, fact.seq) {
+            return;
+        }
         let end = match (&it.found, it.confirmed) {
             (Some(Finding::Done(_)), _) => QuestionEnd::SettledAsDone,
             (Some(Finding::Failed(_)), _) => QuestionEnd::SettledAsFailed,
@@ -73,6 +102,18 @@ impl CallProjection {
             let changed = call.args.as_ref().is_some_and(|args| *args != open.args);
             call.edited_args = changed.then(|| open.args.clone());
         }
+    }
+
+    /// True if this record is the answer that decided the request.
+    fn is_decided_by(&self, request: Seq, answer: Seq) -> bool {
+        let request = self.session.requests.get(&request);
+        request.is_some_and(|it| match &it.state {
+            RequestState::Answered(answered) => answered.at == answer,
+            RequestState::Open
+            | RequestState::Expired { .. }
+            | RequestState::Withdrawn { .. }
+            | RequestState::Superseded { .. } => false,
+        })
     }
 
     /// The question that a request asked.

@@ -10,7 +10,7 @@ use super::audited_call::{
     Run, Waiver,
 };
 use super::catalog_note::CatalogNote;
-use super::question::{EarlierApproval, QuestionEnd, RefusedAnswer};
+use super::question::{QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
 use crate::session::{
     Actor, Catalog, Deadline, Decision, Event, Fact, Finding, FunctionCallReceived, Gates, Hook,
@@ -128,19 +128,7 @@ impl CallProjection {
             Observation::RunnerDetached(it) => self.not_begun(&it.not_begun),
             Observation::Paused(it) => self.not_begun(&it.not_begun),
             Observation::ConfirmationAnswered(it) => self.answered(it, fact),
-            Observation::ApprovalGiven(it) => {
-                let approvals = self.question(it.request).map(|it| &mut it.approvals);
-                approvals.into_iter().for_each(|all| {
-                    all.push(EarlierApproval {
-                        seq: fact.seq,
-                        at: fact.at,
-                        by: it.by.clone(),
-                        reason: it.reason.clone(),
-                        payload: it.payload.clone(),
-                        edited_args: it.edited_args.clone(),
-                    });
-                });
-            }
+            Observation::ApprovalGiven(it) => self.approved(it, fact),
             Observation::AnswerRefused(it) => {
                 if let Some(question) = self.question(it.request) {
                     question.refused.push(RefusedAnswer {
@@ -457,3 +445,7 @@ mod projected_verdicts_tests;
 #[cfg(test)]
 #[path = "held_tests.rs"]
 mod held_tests;
+
+#[cfg(test)]
+#[path = "forged_tests.rs"]
+mod forged_tests;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Ledger};
 use crate::session::{
-    Actor, ApprovalGiven, Event, Fact, Json, Needs, Observation, Seq, SessionId, Timestamp,
+    Actor, ApprovalGiven, ConfirmationRequested, Event, Fact, Json, Needs, Observation, Request,
+    Seq, SessionId, Timestamp,
 };
 
 /// The number of records in one read after a request.
@@ -56,14 +57,18 @@ pub(super) fn missing(needs: Option<&Needs>, given: &[GivenApproval]) -> u32 {
 }
 
 impl Ledger {
-    /// Returns the approvals of a request in this record and those before it. The end of the
-    /// session if `until` is `None`.
+    /// Returns the approvals of a request that count, in this record and those before it. The end
+    /// of the session if `until` is `None`.
+    ///
+    /// A record that admission would have refused, for example in an import, counts for nothing.
     pub(super) async fn approvals(
         &self,
         session: SessionId,
         request: Seq,
+        question: &ConfirmationRequested,
         until: Option<Seq>,
     ) -> Result<Vec<GivenApproval>, Error> {
+        let mut open = Request::asked(question);
         let (mut given, mut next) = (Vec::new(), request.next());
         while until.is_none_or(|until| next <= until) {
             let facts = self.facts(session, next, PAGE).await?;
@@ -73,6 +78,7 @@ impl Ledger {
                 if until.is_none_or(|until| fact.seq <= until)
                     && let Event::Observed(Observation::ApprovalGiven(it)) = &fact.event
                     && it.request == request
+                    && open.count(fact.seq, it)
                 {
                     given.push(GivenApproval::of(&fact, it.clone()));
                 }
@@ -92,11 +98,47 @@ impl Ledger {
             return Ok(0);
         };
         let asked = self.fact(session, it.request).await?.map(|it| it.event);
-        let needs = match &asked {
-            Some(Event::Decided(decision)) => decision.question().and_then(|it| it.needs.clone()),
+        let question = match &asked {
+            Some(Event::Decided(decision)) => decision.question(),
             Some(Event::Observed(_)) | None => None,
         };
-        let given = self.approvals(session, it.request, Some(answer)).await?;
-        Ok(missing(needs.as_deref(), &given))
+        let Some(question) = question else {
+            return Ok(0);
+        };
+        let given = self.approvals(session, it.request, question, Some(answer));
+        Ok(missing(question.needs.as_deref(), &given.await?))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use std::sync::Arc;
+
+    use recount_journal::{Durability, MemoryJournal, block_on};
+    use serde_json::json;
+
+    use super::*;
+    use crate::ledger::{Objects, Seal, Tail};
+    use crate::session::ToolConfirmation;
+    use crate::testing::{history, toolbox};
+
+    #[test]
+    fn second_yes_of_one_person_is_not_counted() {
+        let tools = toolbox().gated("pay").quorum("pay", 3);
+        let begun = history().opened("support").attached(&tools).connected();
+        let asked = begun.call("c1", "pay", json!({}));
+        let yes = |by| ToolConfirmation::confirmed().into_record(asked.request(), by);
+        let approvals = ["ada", "ada", "bob"].map(Actor::os_user);
+        let told = approvals.into_iter().fold(asked.clone(), |told, by| {
+            told.observed(ApprovalGiven::from(yes(by)))
+        });
+        let ledger = Ledger::new(Arc::new(MemoryJournal::new()));
+        let seal = Seal::default();
+        let (session, facts) = (told.session(), told.facts());
+        let (objects, durable) = (Objects::default(), Durability::Durable);
+        block_on(ledger.append(Tail::EMPTY, &seal, session, facts, &[], objects, durable)).unwrap();
+        let missing = block_on(ledger.approvals_missing(session.id, session.head));
+        assert_eq!(missing.unwrap(), 1);
     }
 }

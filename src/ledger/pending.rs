@@ -233,7 +233,7 @@ impl Ledger {
         }
         let needs = asked.needs.as_deref();
         let approvals = if needs.is_some_and(|it| it.approvals() > 1) {
-            self.approvals(session, seq, None).await?
+            self.approvals(session, seq, &asked, None).await?
         } else {
             Vec::new()
         };

@@ -11,7 +11,7 @@
 )]
 
 use recount_session::testing::{History, Toolbox, history, toolbox};
-use recount_session::{Event, PolicySet, Seq};
+use recount_session::{Actor, AllowFor, Event, PolicySet, Seq, ToolConfirmation};
 use serde_json::{Value, json};
 
 /// A field that holds calls.
@@ -35,8 +35,23 @@ fn second_call(told: History) -> History {
     told.call("c2", "pay", json!({"cents": 1}))
 }
 
+/// A call beyond a leave that allowed one call. The flag permits the leave, and the leave is used up.
+fn call_beyond_a_leave(told: History) -> History {
+    let asked = call(told).asked();
+    let allowed = asked.granted_for("ada", AllowFor::Count(1));
+    let allowed = allowed.returned(json!({"paid": true}));
+    let second = allowed.call("c2", "pay", json!({"cents": 1})).started();
+    let second = second.returned(json!({"paid": true}));
+    second.call("c3", "pay", json!({"cents": 1})).asked()
+}
+
+/// A call beside another one that waits for approval.
+fn call_beside_a_waiting_one(told: History) -> History {
+    call(told).asked().call("c2", "pay", json!({"cents": 1}))
+}
+
 /// The fields. A new field that holds calls gets a row.
-const FIELDS: [Field; 5] = [
+const FIELDS: [Field; 8] = [
     Field {
         set: r#"{"tools":{"pay":{"confirm":{}}}}"#,
         pointer: "/tools/pay/confirm",
@@ -69,6 +84,24 @@ const FIELDS: [Field; 5] = [
         pointer: "/phases/0/tools",
         wider: &[r#"["pay"]"#],
         held: call,
+    },
+    Field {
+        set: r#"{"tools":{"pay":{"confirm":{"may_allow_for_session":true}}}}"#,
+        pointer: "/tools/pay/confirm/may_allow_for_session",
+        wider: &[],
+        held: call_beyond_a_leave,
+    },
+    Field {
+        set: r#"{"tools":{"pay":{"confirm":{"max_open_requests":1}}}}"#,
+        pointer: "/tools/pay/confirm/max_open_requests",
+        wider: &["2", "null"],
+        held: call_beside_a_waiting_one,
+    },
+    Field {
+        set: r#"{"max_open_requests":1,"tools":{"pay":{"confirm":{}}}}"#,
+        pointer: "/max_open_requests",
+        wider: &["2", "null"],
+        held: call_beside_a_waiting_one,
     },
 ];
 
@@ -171,6 +204,78 @@ fn misspelt_field_is_refused_under_rules_2() {
         let found = PolicySet::unknown_field(set.as_bytes()).expect("a policy set");
         assert_eq!(found.as_deref(), Some(misspelt(field.pointer).as_str()));
     }
+}
+
+/// A bound in an answer is recorded, and a set without the flag gives no leave for it. A later set
+/// with the flag does not revive it.
+#[test]
+fn answer_before_the_flag_gives_no_leave() {
+    let set = |flag: bool| {
+        let gate = json!({"may_allow_for_session": flag});
+        tools(&json!({"tools": {"pay": {"confirm": gate}}}))
+    };
+    let begun = history()
+        .opened("support")
+        .attached(&set(false))
+        .connected();
+    let asked = call(begun).asked();
+    let bound = ToolConfirmation::confirmed().and_allow_for(AllowFor::Count(9));
+    let answer = bound.into_record(asked.request(), Actor::os_user("ada"));
+    let approved = asked.observed(answer).returned(json!({"paid": true}));
+    for deploy in DEPLOYS {
+        let second = deploy(approved.clone(), &set(true)).call("c2", "pay", json!({"cents": 1}));
+        assert_eq!(starts(&second, second.call_seq()), 0, "{}", second.story());
+    }
+}
+
+/// A leave ends with each mutation of the set that gave it, also if the set comes back.
+#[test]
+fn leave_ends_with_every_mutation_of_its_policy() {
+    let people = json!([{"names": [{"issuer": "embedder", "subject": "ada"}]}]);
+    let gate = json!({
+        "approvers": people,
+        "may_allow_for_session": true,
+        "max_open_requests": 3,
+        "not_requester": true,
+        "quorum": 1,
+    });
+    let whole = json!({"tools": {"pay": {"confirm": gate}}});
+    let begun = history()
+        .opened_for("support", "carol")
+        .attached(&tools(&whole))
+        .connected();
+    let asked = call(begun).asked();
+    let given = asked
+        .granted_for("ada", AllowFor::Count(9))
+        .returned(json!({"paid": true}));
+    let fields: Vec<String> = gate
+        .as_object()
+        .expect("an object")
+        .keys()
+        .cloned()
+        .collect();
+    for field in fields {
+        let mut set = whole.clone();
+        let gate = set
+            .pointer_mut("/tools/pay/confirm")
+            .and_then(Value::as_object_mut);
+        gate.expect("an object").remove(&field);
+        for deploy in DEPLOYS {
+            let changed = deploy(given.clone(), &tools(&set));
+            let back = deploy(changed.clone(), &tools(&whole));
+            for told in [changed, back] {
+                let second = told.call("c2", "pay", json!({"cents": 1}));
+                assert_eq!(
+                    starts(&second, second.call_seq()),
+                    0,
+                    "{field}\n{}",
+                    second.story()
+                );
+            }
+        }
+    }
+    let same = given.call("c2", "pay", json!({"cents": 1}));
+    assert_eq!(starts(&same, same.call_seq()), 1);
 }
 
 /// An altered object has another address, so no record of the whole set names it.

@@ -38,7 +38,7 @@ impl Agent {
     ///
     /// A further approval is refused on record (`too_many_answers`), and its request stays open. A
     /// denial is never refused by it. A program that answers, such as a confirmation provider, is
-    /// limited like a person.
+    /// limited like a person. Names that were not verified share one limit.
     pub fn answers_per_minute(mut self, answers: u32) -> Agent {
         self.call_limits.asking.answers_per_minute = Some(answers);
         self

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::actor::{Actor, Person};
+use crate::values::actor::{Actor, ENTRY_POINTS, Person, is_blank};
 
 /// The maximum number of approvals that a policy may ask for.
 ///
@@ -88,6 +88,20 @@ impl Approvers {
         self.roles.is_empty() && self.groups.is_empty() && self.names.is_empty()
     }
 
+    /// True if a role, a group, a name or an issuer is blank. No party vouches for such a text.
+    ///
+    /// ```
+    /// use recount_session::Approvers;
+    /// assert!(Approvers::roles(["finance", ""]).have_blank_entry());
+    /// assert!(!Approvers::roles(["finance"]).have_blank_entry());
+    /// ```
+    #[must_use]
+    pub fn have_blank_entry(&self) -> bool {
+        let persons = self.names.iter().flat_map(|it| [&it.issuer, &it.subject]);
+        let texts = self.roles.iter().chain(&self.groups).chain(persons);
+        texts.into_iter().any(|it| is_blank(it))
+    }
+
     /// True if the actor is a person who may answer.
     #[must_use]
     pub fn include(&self, by: &Actor) -> bool {
@@ -111,9 +125,6 @@ impl fmt::Display for Approvers {
         f.write_str(&entries.join(", "))
     }
 }
-
-/// The entry points that vouch for names without an issuer of their own.
-const ENTRY_POINTS: [&str; 2] = ["os_user", "embedder"];
 
 impl Person {
     /// A user of the operating system.

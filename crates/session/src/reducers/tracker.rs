@@ -13,7 +13,7 @@
 //! `runner` folds both records of a runner. Calls that clients run start without a runner, by a
 //! claim: see `running/claims`.
 
-use super::asking::{confirmation, gate, standing};
+use super::asking::{approvers, confirmation, gate, standing};
 use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
@@ -48,6 +48,9 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
         Leave::Approved(request) => {
             if let Some(reopened) = confirmation::reopen(session, seq, call, request) {
                 return Some(reopened);
+            }
+            if approvers::lacks_gate_answer(session, call, request) {
+                return confirmation::ask(session, seq, call);
             }
         }
         // The gate was declared after the verdict, so nothing permits the tool as it is now.

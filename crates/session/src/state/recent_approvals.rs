@@ -11,23 +11,31 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::session::Session;
-use crate::values::actor::{Actor, Person};
+use crate::values::actor::{Actor, Authentication, Person};
 use crate::values::time::Timestamp;
 
-/// The party whose approvals count together: a person, or else an actor with all its fields.
+/// The party whose approvals count together: a person, a program with all its fields, or all actors
+/// whose names no party vouches for.
 ///
-/// A program that answers is limited like a person, by its name and its flag.
+/// A program that answers is limited like a person, by its name and its flag. An actor could choose
+/// another unverified name for each approval, so such names share one limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Approver {
     Person(Person),
     Other(Actor),
+    Unverified,
 }
 
 impl Approver {
     fn of(actor: &Actor) -> Approver {
+        let is_verified = match actor.authenticated_by {
+            Authentication::Embedder | Authentication::Token | Authentication::OsUser => true,
+            Authentication::None => false,
+        };
         match actor.person() {
             Some(person) => Approver::Person(person),
-            None => Approver::Other(actor.clone()),
+            None if actor.is_program() && is_verified => Approver::Other(actor.clone()),
+            None => Approver::Unverified,
         }
     }
 }

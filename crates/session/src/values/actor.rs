@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The kind of party that caused a record. It is never encrypted, so it holds no name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,7 +52,7 @@ impl ActorKind {
 /// {"name":"ada","authenticated_by":"token","issuer":"https://login.example","roles":["finance"]}
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Actor {
     /// The name as the entry point knows it.
     pub name: String,
@@ -66,6 +66,57 @@ pub struct Actor {
     /// beside the others. `None`: the entry point itself knows the name.
     #[serde(flatten)]
     pub identity: Option<Box<Identity>>,
+}
+
+/// The entry points that vouch for names without an issuer of their own. No identity may name one
+/// of them as its issuer.
+pub(crate) const ENTRY_POINTS: [&str; 2] = ["os_user", "embedder"];
+
+/// The stored fields of an actor.
+///
+/// A flattened `Option` would read an identity with a malformed field as none. The actor would then
+/// be a person of the entry point.
+#[derive(Deserialize)]
+struct Stored {
+    name: String,
+    authenticated_by: Authentication,
+    #[serde(default, rename = "as")]
+    acted_as: Option<ActedAs>,
+    #[serde(default, deserialize_with = "present")]
+    issuer: Option<String>,
+    #[serde(default)]
+    roles: BTreeSet<String>,
+    #[serde(default)]
+    groups: BTreeSet<String>,
+}
+
+/// Reads a field that is not `null`.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(from).map(Some)
+}
+
+impl<'de> Deserialize<'de> for Actor {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Actor, D::Error> {
+        let Stored {
+            name,
+            authenticated_by,
+            acted_as,
+            issuer,
+            roles,
+            groups,
+        } = Stored::deserialize(from)?;
+        let identity = |issuer| Identity {
+            issuer,
+            roles,
+            groups,
+        };
+        Ok(Actor {
+            name,
+            authenticated_by,
+            acted_as,
+            identity: issuer.map(identity).map(Box::new),
+        })
+    }
 }
 
 /// An identity that another party than the entry point vouches for, such as that of a token.
@@ -238,6 +289,9 @@ impl Actor {
 
     /// The person that acted. `None` if a program decided, or if the name was not verified.
     ///
+    /// Also `None` if the name is blank, or if the identity has no issuer or that of an entry
+    /// point: no party vouches for such a name.
+    ///
     /// ```
     /// use recount_session::{Actor, Person};
     /// let ada = Person { issuer: "embedder".to_owned(), subject: "ada".to_owned() };
@@ -253,8 +307,13 @@ impl Actor {
             Authentication::Token | Authentication::OsUser => "os_user",
             Authentication::None => return None,
         };
-        (!self.is_program()).then(|| Person {
-            issuer: self.issuer().unwrap_or(entry_point).to_owned(),
+        let issuer = match self.issuer() {
+            None => entry_point,
+            Some(issuer) if is_blank(issuer) || ENTRY_POINTS.contains(&issuer) => return None,
+            Some(issuer) => issuer,
+        };
+        (!self.is_program() && !is_blank(&self.name)).then(|| Person {
+            issuer: issuer.to_owned(),
             subject: self.name.clone(),
         })
     }
@@ -271,6 +330,11 @@ impl Actor {
             Some(ActedAs::Person) | None => String::new(),
         }
     }
+}
+
+/// True if the text has nothing but white space.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 impl Actor {
@@ -332,6 +396,52 @@ impl fmt::Display for Actor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blank_name_or_issuer_is_no_person() {
+        let issued = |issuer: &str| Actor::token("ada").with_identity(Identity::of(issuer));
+        assert!(issued("https://login.example").person().is_some());
+        for actor in [
+            Actor::embedder(""),
+            Actor::os_user(" "),
+            Actor::token("\t").with_identity(Identity::of("https://login.example")),
+            issued(""),
+            issued(" "),
+        ] {
+            assert_eq!(actor.person(), None, "{actor:?}");
+        }
+    }
+
+    #[test]
+    fn identity_of_an_entry_point_is_no_person() {
+        for entry_point in ENTRY_POINTS {
+            let claimed = Actor::token("ada").with_identity(Identity::of(entry_point));
+            assert_eq!(claimed.person(), None);
+        }
+    }
+
+    #[test]
+    fn malformed_identity_is_no_user_of_the_system() {
+        let read = |identity: &str| {
+            let text = format!(r#"{{"name":"ada","authenticated_by":"token"{identity}}}"#);
+            serde_json::from_str::<Actor>(&text)
+        };
+        for identity in [
+            r#","issuer":null"#,
+            r#","issuer":7"#,
+            r#","issuer":"https://login.example","roles":"finance""#,
+            r#","issuer":"https://login.example","roles":null"#,
+            r#","issuer":"https://login.example","groups":{"eu":true}"#,
+        ] {
+            assert!(read(identity).is_err(), "{identity}");
+        }
+        assert!(read("").is_ok_and(|it| it == Actor::token("ada")));
+        let identity = Identity::of("https://login.example").with_role("finance");
+        let actor = Actor::token("ada").as_person().with_identity(identity);
+        let text = serde_json::to_string(&actor);
+        let again = text.and_then(|it| serde_json::from_str::<Actor>(&it));
+        assert!(again.is_ok_and(|it| it == actor));
+    }
 
     #[test]
     fn unverified_name_is_always_marked() {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount_session::{
-    About, Actor, Decision, Fact, Observation, Outcome, Seq, Timestamp, ToolConfirmation,
+    About, Actor, Authentication, Decision, Fact, Observation, Outcome, Seq, Timestamp,
+    ToolConfirmation,
 };
 
 use super::Verdict;
@@ -138,11 +139,16 @@ pub(crate) fn too_many(
     used_up(recording, facts, by, now).filter(|_| answer.confirmed)
 }
 
-/// True if the approvals of both actors count together: they are one person, or equal in all parts.
+/// True if the approvals of both actors count together: they are one person, one program, or both
+/// without a verified name.
 fn are_one(one: &Actor, other: &Actor) -> bool {
     match (person(one), person(other)) {
         (Some(one), Some(other)) => one == other,
-        (None, None) => one == other,
+        (None, None) => {
+            let is_program =
+                |it: &Actor| it.is_program() && it.authenticated_by != Authentication::None;
+            one == other || !is_program(one) && !is_program(other)
+        }
         (Some(_), None) | (None, Some(_)) => false,
     }
 }

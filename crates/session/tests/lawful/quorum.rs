@@ -184,8 +184,17 @@ impl Open {
                 return Some(Rejection::Barred(Barred::RequesterUnknown));
             }
             Some(it) if needs.not_requester => {
-                let same_issuer = it.issuer.as_ref().is_none_or(|issuer| *issuer == who.0);
-                if it.name == who.1 && same_issuer {
+                if it.name.trim().is_empty() {
+                    return Some(Rejection::Barred(Barred::RequesterUnknown));
+                }
+                let folded = |text: &str| text.trim().to_lowercase();
+                let is_it = match &it.issuer {
+                    Some(issuer) => it.name == who.1 && *issuer == who.0,
+                    None => [who.1.clone(), format!("{}:{}", who.0, who.1)]
+                        .iter()
+                        .any(|name| folded(name) == folded(&it.name)),
+                };
+                if is_it {
                     return Some(Rejection::Barred(Barred::Requester));
                 }
             }
@@ -207,7 +216,9 @@ pub(super) fn person(by: &Actor) -> Option<(String, String)> {
         Authentication::None => return None,
     };
     let issuer = by.issuer().unwrap_or(entry).to_owned();
-    Some((issuer, by.name.clone()))
+    let claims_entry = ["os_user", "embedder"].contains(&by.issuer().unwrap_or_default());
+    let vouched = !issuer.trim().is_empty() && !claims_entry && !by.name.trim().is_empty();
+    vouched.then(|| (issuer, by.name.clone()))
 }
 
 fn admits(approvers: &Approvers, by: &Actor, who: &(String, String)) -> bool {

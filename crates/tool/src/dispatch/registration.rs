@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
-use recount_session::{DEPTH_MAX, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy};
+use recount_session::{Approvers, DEPTH_MAX, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy};
 use serde_json::Value;
 
 use crate::tools::mistake::{ToolMistake, is_name};
@@ -217,6 +217,13 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
         "approvers",
         "at least one role, group or name",
         (empty > 0).then(|| "none, so no person may answer".to_owned()),
+    );
+    let mut approvers = policy.gate_terms.approvers.iter();
+    let blank = approvers.any(Approvers::have_blank_entry);
+    note(
+        "approvers",
+        "roles, groups and names that are not blank",
+        blank.then(|| "a blank one".to_owned()),
     );
     let attempts = policy.retry.map(|retry| retry.attempts_max);
     note(

@@ -99,6 +99,10 @@ fn approvers(value: &Value) -> Result<Approvers, Misread> {
         let why = "expected at least one role, group or name, found none, so no person may answer";
         return Err(Misread::Because(why.to_owned()));
     }
+    if read.have_blank_entry() {
+        let why = "expected roles, groups and names that are not blank, found a blank one";
+        return Err(Misread::Because(why.to_owned()));
+    }
     Ok(read)
 }
 
@@ -193,6 +197,12 @@ mod tests {
             (json!({"approvers": {"role": ["a"]}}), "found \"role\""),
             (json!({"approvers": {"roles": "a"}}), "a list of roles"),
             (json!({"approvers": {}}), "no person may answer"),
+            (json!({"approvers": {"roles": ["a", ""]}}), "a blank one"),
+            (json!({"approvers": {"groups": [" "]}}), "a blank one"),
+            (
+                json!({"approvers": {"names": [{"issuer": "", "subject": "ada"}]}}),
+                "a blank one",
+            ),
             (json!({"approvers": true}), "roles"),
             (json!({"not_requester": "yes"}), "true or false"),
             (json!({"quorum": 0}), "from 1 to 16"),

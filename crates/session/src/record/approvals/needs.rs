@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use crate::policies::approvers::Approvers;
-use crate::values::actor::{Actor, Person};
+use crate::values::actor::{Actor, Person, is_blank};
 
 /// The terms that the answers to one confirmation request must meet.
 ///
@@ -72,10 +72,29 @@ impl Requester {
     }
 
     /// True if the requester is, or may be, this person.
+    ///
+    /// A name without an issuer is free text. It may be the name or `issuer:name`, in any case.
+    ///
+    /// ```
+    /// use recount_session::{Person, Requester};
+    /// let ada = Person::of("https://login.example", "ada");
+    /// for text in ["ada", "Ada ", "https://login.example:ada"] {
+    ///     assert!(Requester::named(text).is(&ada));
+    /// }
+    /// ```
     #[must_use]
     pub fn is(&self, person: &Person) -> bool {
-        let issuer = self.issuer.as_ref();
-        self.name == person.subject && issuer.is_none_or(|it| *it == person.issuer)
+        if let Some(issuer) = &self.issuer {
+            return self.name == person.subject && *issuer == person.issuer;
+        }
+        let folded = |text: &str| text.trim().to_lowercase();
+        let own = folded(&self.name);
+        own == folded(&person.subject) || own == folded(&person.to_string())
+    }
+
+    /// True if the name identifies a party.
+    fn is_known(&self) -> bool {
+        !is_blank(&self.name)
     }
 }
 
@@ -147,7 +166,7 @@ impl Needs {
             return Err(Barred::NotAnApprover);
         }
         if self.not_requester && !denies {
-            match &self.requester {
+            match self.requester.as_ref().filter(|it| it.is_known()) {
                 None => return Err(Barred::RequesterUnknown),
                 Some(requester) if requester.is(&person) => return Err(Barred::Requester),
                 Some(_) => {}

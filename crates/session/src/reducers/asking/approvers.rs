@@ -59,6 +59,16 @@ fn is_only_leave(session: &Session, call: &Call) -> bool {
     starts_again && !passed && gate::gated(session, call)
 }
 
+/// True if the call's leave is an answer to the tool's own question, and its gate has terms that no
+/// answer met.
+///
+/// The state may have changed since the question, so that the gate holds by now.
+pub(crate) fn lacks_gate_answer(session: &Session, call: &Call, leave: Seq) -> bool {
+    let own = call.asked.as_ref().and_then(|own| own.answered);
+    let terms = &session.terms.policies.of(&call.name).gate_terms;
+    own == Some(leave) && terms.restrict_answers() && is_only_leave(session, call)
+}
+
 /// Folds a yes to a request that needs more of them. It never decides.
 pub(crate) fn approval_given(session: &mut Session, at: Seq, it: &ApprovalGiven) {
     let request = session.requests.get_mut(&it.request);

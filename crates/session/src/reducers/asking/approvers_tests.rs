@@ -160,6 +160,51 @@ fn requester_may_deny_but_not_approve() {
     assert_eq!(state(&other), "running");
 }
 
+/// Opens the session for this party and asks about a call.
+fn asked_for(party: &str) -> History {
+    let opened = history().opened_for("support", party);
+    let support = opened.attached(&paying().not_requester("pay")).connected();
+    support.call("c1", "pay", json!({})).asked()
+}
+
+#[test]
+fn requester_without_issuer_is_compared_loosely() {
+    for party in [
+        "Carol",
+        " carol",
+        "https://login.example:carol",
+        "os_user:CAROL",
+    ] {
+        let by = match party.starts_with("https") {
+            true => finance("carol"),
+            false => Actor::os_user("carol"),
+        };
+        assert_eq!(refused(&asked_for(party), by, yes()), "is_the_requester");
+    }
+}
+
+#[test]
+fn blank_requester_is_unknown() {
+    for party in ["", " "] {
+        let code = refused(&asked_for(party), Actor::os_user("ada"), yes());
+        assert_eq!(code, "requester_unknown");
+    }
+}
+
+#[test]
+fn name_without_a_voucher_counts_towards_no_quorum() {
+    let one = called(&two()).answered_by(Actor::os_user("ada"), yes());
+    let posing = |issuer: &str| finance("ada").with_identity(Identity::of(issuer));
+    for by in [
+        Actor::os_user(""),
+        posing(""),
+        posing("os_user"),
+        posing("embedder"),
+    ] {
+        assert_eq!(refused(&one, by, yes()), "unverified_answer");
+    }
+}
+
 #[test]
 fn program_that_called_is_the_requester() {
     let tools = paying().not_requester("pay");
@@ -286,6 +331,41 @@ fn own_question_of_the_tool_has_no_terms() {
     );
     let answered = asked.answered_by(Actor::os_user("carol"), yes());
     assert_eq!(state(&answered), "running");
+}
+
+#[test]
+fn own_question_does_not_pass_a_gate_that_closed_since() {
+    let tools = two().policy("pay", |it| {
+        it.gate_terms.when = Some(S::is_true("large"));
+    });
+    let opened = history().opened("support").attached(&tools).connected();
+    let running = opened.call("c1", "pay", json!({})).started();
+    let asked = running.asks("Which account?").asked();
+    let small = asked.clone().answered_by(Actor::unverified("eve"), yes());
+    assert_eq!(state(&small), "running");
+    let large = asked.state("large", json!(true));
+    let gated = large.answered_by(Actor::unverified("eve"), yes()).asked();
+    assert_eq!(state(&gated), "awaiting_confirmation");
+    assert_eq!(missing(&gated), 2);
+    let one = gated.answered_by(Actor::os_user("ada"), yes());
+    assert_eq!(state(&one), "awaiting_confirmation");
+    let both = one.answered_by(Actor::os_user("bob"), yes());
+    assert_eq!(state(&both), "running");
+}
+
+#[test]
+fn own_question_with_the_terms_of_the_gate_passes_it() {
+    let tools = two().may_allow_for_session("pay");
+    let allow = |by| (Actor::os_user(by), yes().and_allow_for(AllowFor::Count(9)));
+    let (ada, bob) = (allow("ada"), allow("bob"));
+    let one = called(&tools).answered_by(ada.0, ada.1);
+    let first = one.answered_by(bob.0, bob.1).returned(json!({}));
+    let second = first.call("c2", "pay", json!({})).started();
+    let asked = second.asks("Which account?").asked();
+    assert_eq!(missing(&asked), 2);
+    let one = asked.answered_by(Actor::os_user("ada"), yes());
+    let both = one.answered_by(Actor::os_user("bob"), yes());
+    assert_eq!(state(&both), "running");
 }
 
 #[test]

@@ -221,7 +221,10 @@ pub(crate) fn reopened(session: &mut Session, seq: Seq, it: &ConfirmationReopene
 pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered) {
     let open = session.requests.get(&it.request);
     let open = open.filter(|open| open.state == RequestState::Open && open.is_decided_by(it));
-    let Some(Request { call: seq, .. }) = open.cloned() else {
+    let Some(Request {
+        call: seq, asking, ..
+    }) = open.cloned()
+    else {
         return;
     };
     let answer = Answered {
@@ -254,6 +257,10 @@ pub(crate) fn answered(session: &mut Session, at: Seq, it: &ConfirmationAnswered
         }
         if let (About::Tool, true, Some(own)) = (about, it.confirmed, &mut call.asked) {
             own.answered = Some(request);
+            // An answer with the terms of the gate is also an answer to the gate.
+            if asking.is_some() {
+                call.gate_passed = Some(request);
+            }
         }
         let anew = edited.is_some() && policy.gate_terms.edits == Some(Edits::ApprovedAnew);
         let found = it.found.as_ref().filter(|_| about == About::InDoubt);

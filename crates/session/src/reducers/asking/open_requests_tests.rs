@@ -294,6 +294,22 @@ fn each_person_and_each_program_has_its_own_limit() {
 }
 
 #[test]
+fn unverified_names_share_one_limit() {
+    let tools = toolbox().gated("pay").answers_per_minute(1);
+    let first = said(&asked(&tools, 2), "c1", true, Actor::unverified("eve"));
+    let one = asked(&tools, 2).commanded(first);
+    let max = Rejection::TooManyAnswers { max: 1 };
+    for by in [
+        Actor::unverified("mallory"),
+        Actor::unverified("mallory").as_program("nightly"),
+        Actor::embedder(""),
+    ] {
+        let again = said(&one, "c2", true, by);
+        assert_eq!(one.rejection(again), max);
+    }
+}
+
+#[test]
 fn approvals_before_the_limit_was_declared_do_not_count() {
     let free = toolbox().gated("pay");
     let one = yes(asked(&free, 3), "c1", "ada").attached(&free.answers_per_minute(1));
