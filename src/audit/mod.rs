@@ -31,7 +31,7 @@ pub use audited_call::{
 pub use catalog_note::CatalogNote;
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;
-pub use question::{Question, QuestionEnd, RefusedAnswer};
+pub use question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
 pub use report::{Report, decisions};
 pub use stranger::{Stranger, StrangerOf};
 pub use totals::Totals;
