@@ -109,7 +109,9 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             Ok(claimed.into())
         }
         ClaimAction::Renew { until_us } => {
-            held(session, call, attempt, &it.claim, Some(&it.by))?;
+            let held = held(session, call, attempt, &it.claim, Some(&it.by))?;
+            // A renewal never shortens a lease, so the record has the end that is in force.
+            let until_us = until_us.max(held.until);
             let (claim, by) = (it.claim, it.by);
             let renewed = LeaseRenewed {
                 call,
