@@ -287,19 +287,25 @@ impl AuditedCall {
         }
     }
 
-    /// Returns the actors of all decisions and events of the call.
+    /// Returns the actors of all decisions and events of the call, and of the pauses that held it.
     pub fn people(&self) -> impl Iterator<Item = &Actor> {
-        let questions = self.questions.iter();
-        let answers =
-            questions.flat_map(|it| it.by.iter().chain(it.refused.iter().map(|it| &it.by)));
+        let answers = self.questions.iter().flat_map(|it| {
+            let earlier = it.approvals.iter().map(|it| &it.by);
+            let refused = it.refused.iter().map(|it| &it.by);
+            earlier.chain(&it.by).chain(refused)
+        });
         let program = self.program.iter().filter_map(|it| it.by.as_ref());
         let leave = self.leave.iter().flat_map(|it| &it.by);
+        let clients = self.runs.iter().filter_map(|it| it.claimed_by.as_ref());
+        let held = self.held.iter().map(|it| &it.by);
         let cancelled = self.cancelled.iter().filter_map(|it| it.by.as_ref());
         let reconciled = self.reconciled.iter().map(|it| &it.by);
         let alone = [&self.called_by, &self.supplied_by].into_iter().flatten();
         answers
             .chain(program)
             .chain(leave)
+            .chain(clients)
+            .chain(held)
             .chain(cancelled)
             .chain(reconciled)
             .chain(alone)
@@ -308,8 +314,10 @@ impl AuditedCall {
     /// Returns the times of all decisions and events of the call.
     pub fn moments(&self) -> impl Iterator<Item = Timestamp> {
         let questions = self.questions.iter().flat_map(|it| {
+            let earlier = it.approvals.iter().map(|it| it.at);
             let refused = it.refused.iter().map(|it| it.at);
             std::iter::once(it.asked_at)
+                .chain(earlier)
                 .chain(it.ended_at)
                 .chain(refused)
         });

@@ -29,8 +29,9 @@ pub struct Filter {
     /// Selects calls with a decision or event before this time. With `from`, the decision or event
     /// is between the two.
     pub until: Option<Timestamp>,
-    /// Selects calls that an actor of this name answered, tried to answer, cancelled, supplied,
-    /// reconciled, or made.
+    /// Selects calls that an actor of this name approved, answered, tried to answer, ran as a
+    /// client, cancelled, supplied, reconciled, or made. Also calls that a standing leave of the
+    /// actor allowed, or a pause of the actor held.
     pub actors: Vec<String>,
     /// Selects calls of this tool.
     pub tools: Vec<String>,

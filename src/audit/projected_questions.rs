@@ -65,6 +65,7 @@ impl CallProjection {
                 reason: it.reason.clone(),
                 payload: it.payload.clone(),
                 edited_args: it.edited_args.clone(),
+                allow_for: it.allow_for,
             });
         }
     }

@@ -98,6 +98,9 @@ pub struct EarlierApproval {
     pub payload: Option<Json>,
     /// The arguments that the approver wrote instead.
     pub edited_args: Option<Json>,
+    /// The bound of a standing leave, which each approval must give. `None`, and omitted, for most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_for: Option<AllowFor>,
 }
 
 /// The end of a confirmation request.

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chrono::DateTime;
 use recount_journal::{DiskJournal, block_on};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::audit::{LabelFilter, QuestionEnd, Verdict};
@@ -233,4 +235,57 @@ fn filters_take_what_meets_all_of_them() {
     assert!(!labels(&["tenant=other"]).takes(&labelled) && !labels(&["acme"]).takes(&labelled));
     assert!(!labels(&["tenant=acme", "region"]).takes(&labelled));
     assert!(!labels(&["tenant"]).takes(call));
+}
+
+/// The members of a JSON document and of all documents in it.
+fn members(of: &Value, found: &mut Vec<(String, Value)>) {
+    match of {
+        Value::Object(all) => {
+            for (name, value) in all {
+                found.push((name.clone(), value.clone()));
+                members(value, found);
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|it| members(it, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// `--actor`, `--from` and `--to` find a call by every actor and every time of its row.
+#[test]
+fn filters_know_every_actor_and_time_of_a_row() {
+    for file in corpus() {
+        for call in told(&file, &Filter::default()).calls {
+            let mut found = Vec::new();
+            members(&serde_json::to_value(&call).unwrap(), &mut found);
+            let people: Vec<Value> = call.people().map(|it| json!(it)).collect();
+            let actors = found.iter().map(|(_, it)| it);
+            for actor in actors.filter(|it| it.get("authenticated_by").is_some()) {
+                assert!(people.contains(actor), "{}: {actor}", file.display());
+            }
+            let moments: Vec<i64> = call.moments().map(|it| it.0).collect();
+            for (name, time) in &found {
+                let is_moment = name == "at" || (name.ends_with("_at") && name != "expires_at");
+                let Some(time) = time.as_str().filter(|_| is_moment) else {
+                    continue;
+                };
+                let time = DateTime::parse_from_rfc3339(time).unwrap();
+                let known = moments.contains(&time.timestamp_micros());
+                assert!(known, "{}: {name}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn filter_finds_the_actor_of_a_pause() {
+    let mut files = corpus().into_iter();
+    let file = files.find(|it| it.ends_with("paused_over_a_restart.jsonl"));
+    let mut call = told(&file.unwrap(), &Filter::default()).calls.remove(0);
+    call.held[0].by = crate::session::Actor::os_user("mallory");
+    let filter = Filter {
+        actors: vec!["mallory".to_owned()],
+        ..Filter::default()
+    };
+    assert!(filter.takes(&call));
 }

@@ -20,7 +20,7 @@ pub struct Story {
     /// The calls of all turns, in the order in which they were received.
     pub calls: Vec<CallTold>,
     /// The events that belong to no call: writes of the embedding program or of a hook to the
-    /// state. If ids count, also all other records.
+    /// state, pauses and their ends. If ids count, also all other records.
     pub events: Vec<EventTold>,
 }
 

@@ -47,7 +47,11 @@ pub enum Request {
     /// [`Waiting`](super::Waiting).
     Pending {},
     /// Lists all sessions. Each item is a [`SessionSummary`](crate::ledger::SessionSummary).
-    Sessions {},
+    Sessions {
+        /// True to read the rules number of each session, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rules: bool,
+    },
     /// Lists the confirmation requests and calls, open or not, whose ids begin with the digits.
     /// Each item is a [`NamedId`](super::NamedId).
     Named {

@@ -79,7 +79,7 @@ pub struct OnRecord {
     /// True if a client's result came after its lease, and settled the doubt about the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
-    /// The end of a renewed lease. A longer one that the claim had before stays in force.
+    /// The end of a renewed lease. A renewal never shortens it.
     #[serde(rename = "until_us", default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// The number of approvals that are still needed after this one. 0, and omitted, for an answer

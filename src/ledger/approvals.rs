@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Ledger};
 use crate::session::{
-    Actor, ApprovalGiven, ConfirmationRequested, Event, Fact, Json, Needs, Observation, Request,
-    Seq, SessionId, Timestamp,
+    Actor, AllowFor, ApprovalGiven, ConfirmationRequested, Event, Fact, Json, Needs, Observation,
+    Request, Seq, SessionId, Timestamp,
 };
 
 /// The number of records in one read after a request.
@@ -35,6 +35,9 @@ pub struct GivenApproval {
     /// The payload for the tool. Each further yes must have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Json>,
+    /// The bound of a standing leave. A leave begins only if each approval has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_for: Option<AllowFor>,
 }
 
 impl GivenApproval {
@@ -46,6 +49,7 @@ impl GivenApproval {
             reason: it.reason,
             args: it.edited_args,
             payload: it.payload,
+            allow_for: it.allow_for,
         }
     }
 }

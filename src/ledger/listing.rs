@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use recount_journal::OpenItem;
 use serde::{Deserialize, Serialize};
 
+use super::terms_on_record::rules_in;
 use super::{Error, Ledger};
 use crate::session::{
-    Event, Fact, FunctionCallReceived, Observation, OpenKind, Seq, SessionId, SessionOpened,
+    Event, Fact, FunctionCallReceived, Observation, OpenKind, RULES, Seq, SessionId, SessionOpened,
     Timestamp,
 };
 
@@ -43,6 +44,11 @@ pub struct SessionSummary {
     /// True if the session is sealed and its key is not available. Agent, ids, labels and
     /// `on_behalf_of` are empty then.
     pub sealed: bool,
+    /// The highest rules number that a record of the session names. A program of lower rules
+    /// refuses the session. `None`, and omitted, if it was not read
+    /// ([`Ledger::sessions_with_rules`]), or if the session is sealed and its key is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<u32>,
 }
 
 impl SessionSummary {
@@ -83,6 +89,7 @@ impl Ledger {
                     records: head.seq,
                     open: open.remove(&id).unwrap_or_default(),
                     sealed: false,
+                    rules: None,
                 };
                 match first.fact().map(|fact| fact.event) {
                     Ok(Event::Observed(Observation::SessionOpened(opened))) => {
@@ -99,6 +106,55 @@ impl Ledger {
             }
         }
         Ok(summaries)
+    }
+
+    /// Returns all sessions, oldest first, with the rules number that each needs.
+    ///
+    /// Unlike [`sessions`](Self::sessions) it reads further records than the first: those of a
+    /// session from its end on, up to the first that names the newest rules.
+    ///
+    /// ```
+    /// # recount_journal::block_on(async {
+    /// use std::sync::Arc;
+    /// use recount::journal::MemoryJournal;
+    /// use recount::ledger::Ledger;
+    ///
+    /// let ledger = Ledger::new(Arc::new(MemoryJournal::new()));
+    /// assert!(ledger.sessions_with_rules().await?.is_empty());
+    /// # Ok::<(), recount::ledger::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub async fn sessions_with_rules(&self) -> Result<Vec<SessionSummary>, Error> {
+        let mut sessions = self.sessions().await?;
+        for summary in &mut sessions {
+            if !summary.sealed {
+                summary.rules = self.rules_named(summary.id, summary.records, PAGE).await?;
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Returns the highest rules number that one of the first `records` records names. Reads
+    /// `page` records at a time.
+    async fn rules_named(
+        &self,
+        session: SessionId,
+        records: u64,
+        page: usize,
+    ) -> Result<Option<u32>, Error> {
+        let (mut highest, mut end) = (None, records);
+        while end > 0 && highest < Some(RULES) {
+            let start = end.saturating_sub(page as u64);
+            let count = usize::try_from(end - start).unwrap_or(page);
+            for entry in self.entries(session, Seq(start + 1), count).await? {
+                highest = highest.max(rules_in(entry.body()?));
+            }
+            end = start;
+        }
+        Ok(highest)
     }
 
     /// Returns all open items of the journal.
@@ -184,5 +240,55 @@ impl Ledger {
         let loaded = self.load(session).await?;
         let ended = loaded.session.settled.get(&call);
         Ok(ended.map_or(0, |it| it.attempts))
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use recount_journal::{DiskJournal, block_on};
+
+    use super::*;
+
+    /// The ledger of a journal of the corpus, and the directory in which it is.
+    fn corpus(story: &str) -> (Ledger, tempfile::TempDir) {
+        let file = format!("fixtures/journals/{story}.jsonl");
+        let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        crate::ledger::import(&bytes[..], &path, None).unwrap();
+        let journal = DiskJournal::options(&path).read_only().open().unwrap();
+        (Ledger::new(Arc::new(journal)), directory)
+    }
+
+    /// The attachments of a session name rules 1 again after a pause or a change of tools.
+    #[test]
+    fn rules_are_the_highest_of_all_records() {
+        for (story, rules) in [
+            ("rules-1/every_policy_and_a_restart", 1),
+            ("rules-2/approved_by_two_over_a_restart", 2),
+            ("rules-2/paused_over_a_restart", 2),
+            ("rules-2/tools_changed_while_a_request_waits", 2),
+        ] {
+            let (ledger, _directory) = corpus(story);
+            let [listed] = &block_on(ledger.sessions_with_rules()).unwrap()[..] else {
+                panic!("{story} has one session");
+            };
+            assert_eq!(listed.rules, Some(rules), "{story}");
+            for page in 1..=listed.records {
+                let page = usize::try_from(page).unwrap();
+                let found = block_on(ledger.rules_named(listed.id, listed.records, page));
+                assert_eq!(found.unwrap(), Some(rules), "{story}, by {page}");
+            }
+            assert_eq!(block_on(ledger.sessions()).unwrap()[0].rules, None);
+        }
     }
 }

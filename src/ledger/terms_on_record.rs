@@ -38,9 +38,17 @@ struct Ruled {
 
 /// Returns the rules that a body of an unknown kind names, if this program does not know them.
 pub(super) fn newer_rules_in(body: &str) -> Option<u32> {
+    rules_in(body).filter(|rules| *rules > RULES)
+}
+
+/// Returns the rules that a body names, of any kind.
+pub(super) fn rules_in(body: &str) -> Option<u32> {
+    // Most bodies name none, so they are not parsed.
+    if !body.contains("\"rules\"") {
+        return None;
+    }
     let ruled: Ruled = serde_json::from_str(body).ok()?;
-    let rules = u32::try_from(ruled.rules?).unwrap_or(u32::MAX);
-    (rules > RULES).then_some(rules)
+    Some(u32::try_from(ruled.rules?).unwrap_or(u32::MAX))
 }
 
 /// The kind of an object that a record names.

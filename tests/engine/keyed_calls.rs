@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recount::engine::{Error, KeyedOutcome};
 use recount::journal::seal::MemoryKeyStore;
-use recount::ledger::Ledger;
+use recount::ledger::{Ledger, PauseTarget};
 use recount::prelude::*;
 use recount::session::{Event, FunctionCallReceived, Observation, RULES_OF_KEYS, Seq};
 use recount::testing::{Crash, CrashPoint, CrashingJournal, CrashingTool, Life};
@@ -282,6 +282,30 @@ fn caller_waits_for_a_call_approved_after_a_restart() {
     let request = crate::restart::world::waiting(&life);
     crate::restart::world::approve(&life, request).unwrap();
     let outcome = life.run(waits).unwrap().unwrap();
+    assert!(outcome.repeated);
+    assert_eq!(outcome.result, Ok(json!({"paid": true})));
+    assert_eq!(world.till.runs().len(), 1);
+    life.end();
+}
+
+/// A deploy ends the process of the caller, which asks again with its key.
+#[test]
+fn keyed_call_waits_over_a_deploy_during_a_pause() {
+    let world = World::new();
+    let life = world.life(Agent::new().tools(world.till.pays()));
+    let live = life.run(life.engine().session("support").open()).unwrap();
+    let everything = || PauseTarget::Everything;
+    let paused = life.engine().pause(everything(), None, false, pipeline());
+    life.run(paused).unwrap();
+    let waits = live.clone();
+    life.run(async move { tokio::spawn(async move { keyed(&waits, json!({})).await }) });
+    life.settle();
+    life.end();
+    let life = world.life(Agent::new().tools(world.till.pays()));
+    let live = life.run(life.engine().reopen(world.session())).unwrap();
+    life.run(life.engine().unpause(everything(), None, pipeline()))
+        .unwrap();
+    let outcome = life.run(keyed(&live, json!({}))).unwrap();
     assert!(outcome.repeated);
     assert_eq!(outcome.result, Ok(json!({"paid": true})));
     assert_eq!(world.till.runs().len(), 1);

@@ -73,6 +73,8 @@ mod pinned;
 mod platforms;
 #[path = "cli/program.rs"]
 mod program;
+#[path = "cli/quorum.rs"]
+mod quorum;
 #[path = "cli/request_views.rs"]
 mod request_views;
 #[path = "cli/sealing.rs"]

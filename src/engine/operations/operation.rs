@@ -298,7 +298,10 @@ impl Executor<'_> {
                 cancel_running,
             } => match self {
                 Executor::Engine(it) => it.pause(target, reason, cancel_running, by).await,
-                Executor::Desk(desk) => desk.pause(target, reason, by).await,
+                Executor::Desk(desk) => {
+                    desk.pause_and_cancel(target, reason, cancel_running, by)
+                        .await
+                }
             },
             Operation::Unpause { target, reason } => match self {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,

@@ -10,7 +10,7 @@ use recount::audit::{AuditedCall, LeaveUse, Question, Report, UnreadSession};
 use recount::session::{Authentication, Json, Timestamp};
 
 /// The headings of the columns. docs/command-line.md explains each; new ones come last.
-const COLUMNS: [&str; 61] = [
+const COLUMNS: [&str; 62] = [
     "session_id",
     "agent",
     "external_id",
@@ -72,6 +72,7 @@ const COLUMNS: [&str; 61] = [
     "standing_leave_use",
     "standing_leave_seq",
     "idempotency_key",
+    "run_by_clients",
 ];
 
 /// Prints a line for each call, and one for each session that is not shown.
@@ -102,7 +103,7 @@ fn cells(call: &AuditedCall) -> Vec<String> {
 }
 
 /// The numbers of columns about the call, its policy, the deciding question, and the end.
-const PARTS: [usize; 4] = [15, 7, 14, 25];
+const PARTS: [usize; 4] = [15, 7, 14, 26];
 
 const _: () = assert!(PARTS[0] + PARTS[1] + PARTS[2] + PARTS[3] == COLUMNS.len());
 
@@ -231,6 +232,7 @@ fn of_end(call: &AuditedCall, question: Option<&Question>) -> [String; PARTS[3]]
         leave.map(leave_use).unwrap_or_default(),
         leave.map(|it| it.given.to_string()).unwrap_or_default(),
         call.key.clone().unwrap_or_default(),
+        clients(call),
     ]
 }
 
@@ -239,6 +241,15 @@ fn held(call: &AuditedCall) -> String {
     let pauses = call.held.iter();
     let pauses = pauses.map(|it| format!("{} by {}", it.scope, named(&it.by)));
     pauses.collect::<Vec<_>>().join(" / ")
+}
+
+/// The clients that ran the call, each with the number of the start.
+fn clients(call: &AuditedCall) -> String {
+    let claimed = call.runs.iter().filter_map(|run| {
+        let by = named(run.claimed_by.as_ref()?);
+        Some(format!("{by} for start {}", run.attempt))
+    });
+    claimed.collect::<Vec<_>>().join("; ")
 }
 
 /// The use of a leave, such as `3 of 5`, or `3 until` a time.

@@ -58,7 +58,8 @@ struct Decisions {
     root: Option<Hash>,
     #[command(flatten)]
     force: Force,
-    /// Shows long lines in full, and below each call the requests for approval.
+    /// Shows long lines in full, and below each call its requests for approval, the pauses that
+    /// held it and the clients that ran it.
     #[arg(long)]
     full: bool,
 }

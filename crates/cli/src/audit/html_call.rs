@@ -190,6 +190,7 @@ fn policy(out: &mut String, call: &AuditedCall) {
             (None, false, None) => format!("hook {hook} changed nothing"),
         });
     }
+    lines.extend(call.held.iter().map(words::held));
     small(out, &lines);
     out.push_str("</td>");
 }
@@ -225,12 +226,7 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     if it.approvals_needed > 1 {
         lines.push(format!("{} approvals needed", it.approvals_needed));
     }
-    lines.extend(it.approvals.iter().map(|earlier| {
-        let by = acted("by", &earlier.by);
-        let reason = earlier.reason.as_ref().map(|it| format!(": {it}"));
-        let at = age::moment(earlier.at);
-        format!("approved before {by} {at}{}", reason.unwrap_or_default())
-    }));
+    lines.extend(it.approvals.iter().map(words::approved_before));
     lines.extend(it.reason.as_ref().map(|it| format!("reason: {it}")));
     lines.extend(
         it.allow_for
@@ -268,7 +264,11 @@ fn runs(out: &mut String, call: &AuditedCall) {
         lines.push(count(call.runs.len(), "run"));
     }
     for run in &call.runs {
-        lines.push(format!("started {}", age::moment(run.started_at)));
+        let by = run.claimed_by.as_ref();
+        let by = by.map_or(String::new(), |it| {
+            format!(" {}", acted("by the client", it))
+        });
+        lines.push(format!("started {}{by}", age::moment(run.started_at)));
         lines.push(match run.ended_at {
             Some(at) => format!(
                 "ended {}, after {}",

@@ -5,7 +5,7 @@ use super::words::Mood;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
 use crate::text::{acted_in_short, age, count, cut, one_line, width};
-use recount::audit::{AuditedCall, Question, Report};
+use recount::audit::{AuditedCall, Question, QuestionEnd, Report};
 use recount::session::{SessionId, Timestamp};
 
 /// The width of the tool and its arguments in a line of 80 columns.
@@ -14,7 +14,7 @@ const CALL_COLUMNS: usize = 20;
 /// The width of the verdict in a line of 80 columns.
 const VERDICT_COLUMNS: usize = 24;
 
-/// Prints the report, cut at the width of the terminal. `full` cuts nothing and adds the requests.
+/// Prints the report, cut at the width of the terminal. `full` cuts nothing and adds lines.
 pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<(), Failure> {
     let columns = screen.columns.filter(|_| !full);
     let lines = lines(report, full, columns);
@@ -22,7 +22,8 @@ pub(super) fn print(report: &Report, full: bool, screen: &mut Screen) -> Result<
     lines.try_for_each(|(tone, line)| screen.toned(tone, &line))
 }
 
-/// The lines of the report, none wider than `columns`. `full` adds the requests for approval.
+/// The lines of the report, none wider than `columns`. `full` adds
+/// the lines below each call.
 fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, String)> {
     let mut lines = Vec::new();
     let mut session: Option<SessionId> = None;
@@ -41,8 +42,8 @@ fn lines(report: &Report, full: bool, columns: Option<usize>) -> Vec<(Tone, Stri
         };
         lines.push((tone, line(call, columns)));
         if full {
-            let questions = call.questions.iter().map(|it| question(it, call));
-            lines.extend(questions.map(|it| (Tone::Quiet, fit(&it, columns))));
+            let details = details(call).into_iter();
+            lines.extend(details.map(|it| (Tone::Quiet, fit(&it, columns))));
         }
     }
     let calls = count(report.totals.calls, "call");
@@ -141,12 +142,29 @@ fn row(cells: [&str; 5], columns: Option<usize>) -> String {
     fit(text.trim_end(), columns)
 }
 
+/// The lines below a call: its requests, the pauses that held it, and the clients that ran it.
+fn details(call: &AuditedCall) -> Vec<String> {
+    let questions = call.questions.iter().map(|it| question(it, call));
+    let held = call
+        .held
+        .iter()
+        .map(|it| format!("      {}", words::held(it)));
+    let clients = call.runs.iter().filter_map(|run| {
+        let by = acted_in_short("by the client", run.claimed_by.as_ref()?);
+        Some(format!("      start {} {by}", run.attempt))
+    });
+    questions.chain(held).chain(clients).collect()
+}
+
 /// A request for approval: the question, its end, and the text that the approver was shown.
 fn question(it: &Question, call: &AuditedCall) -> String {
     let end = words::question_end(it.end);
     let mut text = format!("      {}; {end}", words::asked(it));
-    if let Some(by) = &it.by {
-        text.push_str(&format!(" {}", acted_in_short("by", by)));
+    text.push_str(&words::answered_by(it));
+    if it.end != QuestionEnd::Approved {
+        let earlier = it.approvals.iter();
+        let earlier = earlier.map(|it| acted_in_short("; approved before by", &it.by));
+        text.extend(earlier);
     }
     if let Some(us) = it.waited_us {
         text.push_str(&format!(" after {}", words::waited(us)));

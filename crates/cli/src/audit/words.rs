@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text::{acted_in_short, age, by_leave, count};
+use crate::text::{acted, acted_in_short, age, bound_words, by_leave, count};
 use recount::audit::{
-    AuditedCall, LeaveUse, Question, QuestionEnd, Totals, Unread, UnreadSession, Verdict,
+    AuditedCall, EarlierApproval, Held, LeaveUse, Question, QuestionEnd, Totals, Unread,
+    UnreadSession, Verdict,
 };
 use recount::ledger::HintBy;
 use recount::session::{About, AllowFor, Outcome, Rule, Timestamp};
@@ -114,14 +115,48 @@ pub(super) fn leave_words(it: &LeaveUse) -> String {
     by_leave(&it.by, it.nth, it.count.map(AllowFor::Count).or(until))
 }
 
+/// A pause that held a call, such as `held by the pause of everything by ada: the bank is down`.
+pub(super) fn held(it: &Held) -> String {
+    let by = acted_in_short("by", &it.by);
+    let reason = it.reason.as_ref().map(|it| format!(": {it}"));
+    format!(
+        "held by the pause of {} {by}{}",
+        it.scope,
+        reason.unwrap_or_default()
+    )
+}
+
 fn by_and_after(question: &Question) -> String {
-    let by = question.by.as_ref();
-    let by = by.map_or(String::new(), |it| format!(" {}", acted_in_short("by", it)));
+    let by = answered_by(question);
     let after = question.waited_us.map(waited);
     format!(
         "{by}{}",
         after.map_or(String::new(), |it| format!(", {it}"))
     )
+}
+
+/// The people behind the end of a request, such as ` by ada and by bob`. A yes needs all of them.
+pub(super) fn answered_by(question: &Question) -> String {
+    let earlier = question.approvals.iter().map(|it| &it.by);
+    let earlier = earlier.filter(|_| question.end == QuestionEnd::Approved);
+    let people = earlier.chain(&question.by);
+    let people: Vec<String> = people.map(|it| acted_in_short("by", it)).collect();
+    match people.as_slice() {
+        [] => String::new(),
+        people => format!(" {}", people.join(" and ")),
+    }
+}
+
+/// An approval that counts and did not decide alone, such as `approved before by ada (os_user)`.
+pub(super) fn approved_before(it: &EarlierApproval) -> String {
+    let by = acted("by", &it.by);
+    let reason = it.reason.as_ref().map(|it| format!(": {it}"));
+    let at = age::moment(it.at);
+    let later = it
+        .allow_for
+        .map(|it| format!(", and later calls {}", bound_words(it)));
+    let (later, reason) = (later.unwrap_or_default(), reason.unwrap_or_default());
+    format!("approved before {by} {at}{later}{reason}")
 }
 
 /// The time until an answer, in the unit that says most.

@@ -111,39 +111,45 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
         // The text has the record, which may be in the journal's own stream.
         text.push_str(&format!("; since {}", age::moment(since)));
     } else if let Some(at) = refusal.at {
-        if let Some(at) = refusal.at_us {
-            text.push_str(&format!(" at {}", age::moment(at)));
-        }
-        text.push_str(&format!(", seq {at} of session {}", refusal.session));
-    }
-    let advice = match refusal.instead {
-        Some(request) => format!("answer the request {request} instead"),
-        None if refusal.leaves_open => {
-            "nothing is decided, and another answer is possible; `recount pending PATH` lists \
-             the open requests"
-                .to_owned()
-        }
-        None if refusal.code == "already_paused" => {
-            "it holds already, and nothing was changed; `recount pauses PATH` lists the pauses"
-                .to_owned()
-        }
-        None if refusal.by.is_some() => {
-            "the first answer counts; this one changed nothing".to_owned()
-        }
-        None => match refusal.code.as_str() {
-            "unknown_call" => "give the seq of the call's own record, not of its request: \
-                               `recount log PATH SESSION` shows both; nothing was changed"
-                .to_owned(),
-            "call_settled" => "nothing was changed; if the outcome is unknown or timed out, \
-                               `recount reconcile` records what really happened"
-                .to_owned(),
-            "not_paused" => {
-                "nothing was changed; `recount pauses PATH` lists the pauses".to_owned()
+        let moment = refusal.at_us.map(age::moment);
+        text.push_str(&match (moment, text.contains(&format!("at seq {at}"))) {
+            (Some(moment), true) => format!("; recorded {moment} in session {}", refusal.session),
+            (Some(moment), false) => {
+                format!(" at {moment}, seq {at} of session {}", refusal.session)
             }
-            _ => "nothing was changed".to_owned(),
-        },
-    };
+            (None, true) => format!("; in session {}", refusal.session),
+            (None, false) => format!(", seq {at} of session {}", refusal.session),
+        });
+    }
     Failure::new(refusal.code.replace('_', "-"), text)
         .exit(Exit::Refused)
-        .advice(advice)
+        .advice(advice(refusal))
+}
+
+/// The next step after a refused operation.
+fn advice(refusal: &Refusal) -> String {
+    if let Some(request) = refusal.instead {
+        return format!("answer the request {request} instead");
+    }
+    let text = match refusal.code.as_str() {
+        _ if refusal.leaves_open => {
+            "nothing is decided, and another answer is possible; `recount pending PATH` lists \
+             the open requests"
+        }
+        "already_paused" => {
+            "it holds already, and nothing was changed; `recount pauses PATH` lists the pauses"
+        }
+        _ if refusal.by.is_some() => "the first answer counts; this one changed nothing",
+        "unknown_call" => {
+            "give the seq of the call's own record, not of its request: `recount log PATH SESSION` \
+             shows both; nothing was changed"
+        }
+        "call_settled" => {
+            "nothing was changed; if the outcome is unknown or timed out, `recount reconcile` \
+             records what really happened"
+        }
+        "not_paused" => "nothing was changed; `recount pauses PATH` lists the pauses",
+        _ => "nothing was changed",
+    };
+    text.to_owned()
 }

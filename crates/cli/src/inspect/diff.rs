@@ -11,7 +11,8 @@ use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Screen, Tone};
 use crate::text::{count, one_line, quoted};
 use recount::compare::{
-    Difference, Exactness, Story, differences, recorded, recorded_beside, told, told_beside,
+    Difference, EventTold, Exactness, Story, differences, recorded, recorded_beside, told,
+    told_beside,
 };
 use recount::fixture::{self, Fixture};
 use recount::ledger::Ledger;
@@ -154,15 +155,21 @@ impl Diff {
             let found = count(found.len(), "difference");
             return screen.toned(Tone::Bad, &found);
         }
-        let events = match self.exactness() {
-            Exactness::Meaning => "state change",
-            Exactness::Record => "other event",
+        let is_change = |it: &&EventTold| it.said.starts_with("state_changed ");
+        let changes = a.events.iter().filter(is_change).count();
+        let others = a.events.len() - changes;
+        let events = match (self.exactness(), others) {
+            (Exactness::Meaning, 0) => count(changes, "state change"),
+            (Exactness::Meaning, others) => {
+                let (changes, others) = (count(changes, "state change"), count(others, "record"));
+                format!("{changes}, {others} of pauses")
+            }
+            (Exactness::Record, _) => count(a.events.len(), "other event"),
         };
         let same = format!(
-            "No difference: {}, {}, {}",
+            "No difference: {}, {}, {events}",
             count(a.turns.len(), "turn"),
             count(a.calls.len(), "call"),
-            count(a.events.len(), events),
         );
         screen.toned(Tone::Good, &same)?;
         match self.exactness() {

@@ -28,7 +28,10 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let mut source = Source::reading(&self.path, &self.keys).await?;
-        let sessions = source.sessions().await?;
+        let sessions = match self.json {
+            true => source.sessions_with_rules().await?,
+            false => source.sessions().await?,
+        };
         let pauses = source.pauses().await?;
         for session in &sessions {
             let held = of_session(&pauses, session.id, &session.agent, None);
@@ -64,6 +67,7 @@ fn as_json(it: &SessionSummary, held: &[&ListedPause]) -> serde_json::Value {
         "closed": it.is_closed(),
         "open": it.open,
         "sealed": it.sealed,
+        "rules": it.rules,
         "paused": held,
     })
 }
@@ -104,7 +108,7 @@ fn waiting(it: &SessionSummary) -> Vec<String> {
         (OpenKind::Claimable, "ready for a client"),
         (OpenKind::Claimed, "running at a client"),
         (OpenKind::Untold, "with a response that was not sent yet"),
-        (OpenKind::Leave, "allowed by standing leave"),
+        (OpenKind::Leave, "standing leave in force"),
         (OpenKind::Closing, "closing"),
     ];
     let counted = |(kind, words): (OpenKind, &str)| {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::keys::Keys;
 use super::opening;
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
-use recount::control::{Client, ConnectError, NamedId, Request, Waiting};
+use recount::control::{Client, ConnectError, NamedId, Request, Unanswered, Waiting};
 use recount::engine::{Desk, SystemClock};
 use recount::ledger::{LeaveInForce, Ledger, ListedPause, PendingConfirmation, SessionSummary};
 use recount::session::{CallId, Seq, SessionId};
@@ -139,8 +139,24 @@ impl Source {
         match self {
             Source::Journal(ledger) => Ok(ledger.sessions().await?),
             Source::Service(client) => {
-                let answer = client.items(&Request::Sessions {}).await;
+                let answer = client.items(&Request::Sessions { rules: false }).await;
                 answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// Every session, oldest first, with its rules number. A service of an older version does not
+    /// report the number.
+    pub(crate) async fn sessions_with_rules(&mut self) -> Result<Vec<SessionSummary>, Failure> {
+        match self {
+            Source::Journal(ledger) => Ok(ledger.sessions_with_rules().await?),
+            Source::Service(client) => {
+                match client.items(&Request::Sessions { rules: true }).await {
+                    Err(Unanswered::Failed(problem)) if problem.code == "bad_request" => {
+                        self.sessions().await
+                    }
+                    answer => answer.map_err(|error| unanswered(client.pid(), error)),
+                }
             }
         }
     }

@@ -89,7 +89,7 @@ pub(crate) struct Deny {
     answer: AnswerArgs,
     /// The ids of the requests, or unique beginnings of them; or the id of a session, and the seq
     /// of the request's record.
-    #[arg(value_name = "REQUEST", required_unless_present = "all")]
+    #[arg(value_name = "REQUEST", required_unless_present_any = ["all", "session"])]
     requests: Vec<String>,
     /// The session whose open requests are denied with --all.
     #[arg(long, value_name = "SESSION", requires = "all")]
@@ -138,7 +138,7 @@ pub(super) struct AnswerArgs {
     /// The name to record, in place of the operating system's user; it is recorded as not verified.
     #[arg(long = "as", value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// Prints one JSON document.
+    /// Prints one JSON document, or a line for each of several requests.
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -372,6 +372,9 @@ fn show_missing(
     }
     let needs = decided.needs.as_deref();
     screen.line(&one_line(&needs::progress(needs, missing)))?;
+    if decided.allow_for.is_some() {
+        screen.line("Later calls are allowed only if every approval says so.")?;
+    }
     screen.line("The request stays open until then, and the call does not run.")?;
     screen.flush()
 }

@@ -11,9 +11,9 @@ use super::operations::Outcome;
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Source, ids};
-use crate::telling::question;
+use crate::telling::{needs, question};
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{acted, one_line};
+use crate::text::{acted, bound_words, one_line};
 use recount::control::{OnRecord, Waiting};
 use recount::ledger::PendingConfirmation;
 use recount::session::{AllowFor, Json, RequestId};
@@ -72,6 +72,7 @@ impl AnswerMany {
             outcomes: outcomes?,
             asked,
             confirmed: self.confirmed,
+            allow_for: self.allow_for,
             service,
         };
         shown.print(given.json, closed, screen)
@@ -94,6 +95,9 @@ impl AnswerMany {
         for request in &open {
             question::show_question(request, screen)?;
             screen.line("")?;
+        }
+        if let Some(bound) = self.allow_for {
+            screen.line(&format!("… and later calls of each {}", bound_words(bound)))?;
         }
         screen.flush()?;
         prompt::yes_or_no(&format!("Approve these {} calls?", open.len())).await
@@ -118,6 +122,7 @@ pub(super) async fn deny_all(
         outcomes: denied?,
         asked,
         confirmed: false,
+        allow_for: None,
         service,
     };
     if shown.outcomes.is_empty() && !given.json {
@@ -143,6 +148,8 @@ struct Shown {
     outcomes: Vec<Outcome>,
     asked: Asked,
     confirmed: bool,
+    /// The bound of the standing leave that each approval also gave.
+    allow_for: Option<AllowFor>,
     /// The process id of the service that recorded them, if one has the journal open.
     service: Option<u32>,
 }
@@ -188,8 +195,17 @@ impl Shown {
         if json || self.outcomes.iter().all(|(_, it)| it.is_err()) {
             return Ok(());
         }
+        let decided = |it: &Outcome| it.1.as_ref().is_ok_and(|it| it.missing == 0);
+        let decided = self.outcomes.iter().any(decided);
+        if let Some(bound) = self.allow_for.filter(|_| decided) {
+            screen.line(&format!(
+                "Later calls of them are allowed {}; `recount revoke` ends that.",
+                bound_words(bound)
+            ))?;
+        }
         let next = match (self.service, self.confirmed) {
             (Some(pid), _) => format!("Recorded by the running service (pid {pid})."),
+            (None, true) if !decided => return Ok(()),
             (None, true) => "The calls start when a process serves the session again.".to_owned(),
             (None, false) => {
                 "The model is told when a process serves the session again.".to_owned()
@@ -204,17 +220,29 @@ impl Shown {
         on_record: &OnRecord,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let OnRecord { seq, tool, by, .. } = on_record;
+        let OnRecord {
+            seq,
+            tool,
+            by,
+            missing,
+            ..
+        } = on_record;
         let (what, tone) = match self.confirmed {
             true => ("approved", Tone::Good),
             false => ("denied", Tone::Bad),
         };
         let text = format!("{tool} {what} {}, recorded at seq {seq}", acted("by", by));
         screen.toned(tone, &one_line(&text))?;
-        match self.args(request) {
-            Some(args) => screen.line(&format!("  {}", one_line(args.as_str()))),
-            None => Ok(()),
+        if let Some(args) = self.args(request) {
+            screen.line(&format!("  {}", one_line(args.as_str())))?;
         }
+        if *missing == 0 {
+            return Ok(());
+        }
+        let asked = self.asked.get(&request);
+        let needs = asked.and_then(|it| it.needs.as_deref());
+        let progress = needs::progress(needs, *missing);
+        screen.line(&format!("  {}", one_line(&progress)))
     }
 
     fn args(&self, request: RequestId) -> Option<&Json> {
@@ -233,6 +261,8 @@ impl Shown {
             "args": self.args(request),
             "by": recorded.map(|it| &it.by),
             "service": self.service,
+            "allow_for": self.allow_for,
+            "missing": recorded.map(|it| it.missing),
             "error": outcome.as_ref().err().map(|it| json!({"code": it.code, "text": it.what})),
         })
     }

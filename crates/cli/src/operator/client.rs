@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::named::NamedCall;
-use super::on_record;
+use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Keys, Source};
@@ -14,7 +14,7 @@ use crate::terminal::{Screen, Tone};
 use crate::text::{acted, age, one_line, span};
 use recount::control::OnRecord;
 use recount::engine::{ClaimKey, ClaimRequest, ClientAction};
-use recount::session::Lease;
+use recount::session::{Lease, Seq};
 
 /// Claims the oldest ready call of a client-run tool, and prints it.
 ///
@@ -145,7 +145,7 @@ impl Claim {
         let (tool, args) = (one_line(&it.tool), one_line(it.args.as_str()));
         let text = format!("{tool} {args}");
         screen.toned(Tone::Good, &text)?;
-        let until = age::stamp(it.until);
+        let until = age::moment(it.until);
         screen.line(&format!(
             "  call {} #{}, attempt {}, claim {}, until {until}",
             it.session,
@@ -160,9 +160,8 @@ impl Claim {
 
 impl Renew {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        self.held
-            .act(ClientAction::Renew(self.lease), "renewed", screen)
-            .await
+        let action = ClientAction::Renew(self.lease);
+        self.held.act(action, ("renewed", None), screen).await
     }
 }
 
@@ -170,27 +169,32 @@ impl Finish {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let (result, done) = match (self.outcome.result, self.outcome.failed) {
             (Some(result), _) => (Ok(given_json("the result", &result)?), "finished"),
-            (None, reason) => (Err(reason.unwrap_or_default()), "failed"),
+            (None, reason) => (Err(reason.unwrap_or_default()), "reported as failed"),
         };
-        self.held
-            .act(ClientAction::Return(result), done, screen)
-            .await
+        let next = "It is delivered when a process serves the session again.";
+        let action = ClientAction::Return(result);
+        self.held.act(action, (done, Some(next)), screen).await
     }
 }
 
 impl Release {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let (reason, not_begun) = (self.reason, self.not_begun);
+        let next = match not_begun {
+            true => "The call is ready for another client.",
+            false => "The call is in doubt, and the rule of its tool applies.",
+        };
         let end = ClientAction::End { reason, not_begun };
-        self.held.act(end, "released", screen).await
+        self.held.act(end, ("released", Some(next)), screen).await
     }
 }
 
 impl Held {
+    /// Does the action and prints it in a word. Without a service, also what follows from it.
     async fn act(
         self,
         action: ClientAction,
-        done: &str,
+        (done, next): (&str, Option<&str>),
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
         let recorded = on_record::record(&self.path, &self.keys, async |source| {
@@ -202,34 +206,66 @@ impl Held {
                 claim: self.id.clone(),
             };
             let acted = source.act_for_client(key, action, self.name.clone());
-            Ok((call, acted.await?))
+            Ok((call, acted.await.map_err(refused)?))
         });
         let recorded = recorded.await?;
-        let OnRecord {
-            seq,
-            tool,
-            by,
-            late,
-            until,
-            ..
-        } = &recorded.on_record;
-        let json = || {
-            recorded.json(json!({
-                "call": recorded.about,
-                "claim": self.id,
-                "late": late,
-                "until": until.map(age::stamp),
-            }))
+        let shown = match self.json {
+            true => screen.json(&self.as_json(&recorded)),
+            false => show(&recorded, done, next, screen),
         };
-        let late = match late {
-            true => ", after its lease",
-            false => "",
-        };
-        let until = until.map(|it| format!(" until {}", age::stamp(it)));
-        let (by, until) = (acted("by", by), until.unwrap_or_default());
-        let text = format!("{tool} {done} {by}{until}{late}, recorded at seq {seq}");
-        recorded.show(self.json.then(json), &text, screen)?;
+        shown
+            .and_then(|()| screen.flush())
+            .map_err(|failure| failure.behind_record(&recorded.on_record))?;
         Ok(Exit::Ok)
+    }
+
+    fn as_json(&self, recorded: &Recorded<Seq>) -> Value {
+        recorded.json(json!({
+            "call": recorded.about,
+            "claim": self.id,
+            "late": recorded.on_record.late,
+            "until": recorded.on_record.until.map(age::stamp),
+        }))
+    }
+}
+
+/// The failure of a client's request, with advice about claims: a refusal concerns no request for
+/// approval.
+fn refused(failure: Failure) -> Failure {
+    // The advice about an ended or unknown call is that of every command.
+    let is_about_call = matches!(failure.code.as_ref(), "call-settled" | "unknown-call");
+    if failure.exit != Exit::Refused || is_about_call {
+        return failure;
+    }
+    failure.advice("nothing was changed; `recount log PATH SESSION` shows the claims of the call")
+}
+
+fn show(
+    recorded: &Recorded<Seq>,
+    done: &str,
+    next: Option<&str>,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let OnRecord {
+        seq,
+        tool,
+        by,
+        late,
+        until,
+        ..
+    } = &recorded.on_record;
+    let late = match late {
+        true => ", after its lease",
+        false => "",
+    };
+    let until = until.map(|it| format!(" until {}", age::moment(it)));
+    let (by, until) = (acted("by", by), until.unwrap_or_default());
+    let text = format!("{tool} {done} {by}{until}{late}, recorded at seq {seq}");
+    screen.toned(Tone::Good, &one_line(&text))?;
+    match (recorded.service, next) {
+        (Some(pid), _) => screen.line(&format!("Recorded by the running service (pid {pid}).")),
+        (None, Some(next)) => screen.line(next),
+        (None, None) => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::members::{Members, members};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source, ids};
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, age, one_line, quoted};
+use crate::text::{acted, age, count, one_line, quoted};
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::LeaveInForce;
 use recount::session::AllowFor;
@@ -54,13 +54,10 @@ impl Leaves {
 
     fn show(&self, it: &LeaveInForce, screen: &mut Screen) -> Result<(), Failure> {
         let used = match it.allow_for {
-            AllowFor::Count(count) => format!("{} of {count} calls allowed so far", it.used),
+            AllowFor::Count(all) => format!("{} of {all} calls allowed so far", it.used),
             AllowFor::Until(until) => {
-                format!(
-                    "until {}, {} calls allowed so far",
-                    age::moment(until),
-                    it.used
-                )
+                let (until, used) = (age::moment(until), count(it.used, "call"));
+                format!("until {until}, {used} allowed so far")
             }
         };
         let head = format!("{} may be called without approval: {used}", it.tool);

@@ -10,34 +10,40 @@ use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source, ids};
 use crate::telling::clause;
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, one_line};
+use crate::text::{acted, count, one_line};
 use recount::control::OnRecord;
 use recount::ledger::PauseTarget;
 
-/// The sessions and tools to pause.
+/// The sessions to pause: one of these.
 #[derive(Args)]
-#[group(skip)]
-struct Target {
+#[group(required = true, multiple = false)]
+struct Sessions {
     /// The session: its id, or a unique beginning of it.
-    #[arg(required_unless_present_any = ["agent", "all"], conflicts_with_all = ["agent", "all"])]
     session: Option<String>,
-    /// Only this tool of the session.
-    #[arg(long, value_name = "NAME", requires = "session")]
-    tool: Option<String>,
     /// All sessions of this agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Everything: all sessions of the journal.
     #[arg(long)]
     all: bool,
 }
 
+/// The sessions and tools to pause.
+#[derive(Args)]
+struct Target {
+    #[command(flatten)]
+    sessions: Sessions,
+    /// Only this tool of the session.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "all"])]
+    tool: Option<String>,
+}
+
 impl Target {
     async fn find(&self, source: &mut Source) -> Result<PauseTarget, Failure> {
-        if let Some(agent) = &self.agent {
+        if let Some(agent) = &self.sessions.agent {
             return Ok(PauseTarget::Agent(agent.clone()));
         }
-        let Some(session) = &self.session else {
+        let Some(session) = &self.sessions.session else {
             return Ok(PauseTarget::Everything);
         };
         let session = ids::session_at(source, session).await?;
@@ -124,13 +130,23 @@ impl Unpause {
             reason: self.reason.clone(),
             json: self.json,
         };
+        let mut left = 0;
         let record = async |source: &mut Source| {
             let target = self.target.find(source).await?;
             let reason = self.reason.clone();
-            let ended = source.unpause(target.clone(), reason, self.name);
-            Ok((target, ended.await?))
+            let ended = source.unpause(target.clone(), reason, self.name).await?;
+            // A failure to list the others does not undo the end of this one.
+            left = source.pauses().await.map_or(0, |it| it.len());
+            Ok((target, ended))
         };
-        done.run(&self.path, &self.keys, record, screen).await
+        let exit = done.run(&self.path, &self.keys, record, screen).await?;
+        if left > 0 && !self.json {
+            let left = count(left, "pause");
+            screen.line(&format!(
+                "Still in force: {left}; `recount pauses` lists them."
+            ))?;
+        }
+        Ok(exit)
     }
 }
 
@@ -163,7 +179,7 @@ impl Done {
         let shown = screen.toned(Tone::Good, &one_line(&text));
         let told = match recorded.service {
             Some(pid) => format!("Recorded by the running service (pid {pid})."),
-            None => "No service has the journal open, so nothing runs.".to_owned(),
+            None => "No service has the journal open, so no call starts.".to_owned(),
         };
         let shown = shown.and_then(|()| screen.line(&told));
         shown

@@ -34,14 +34,14 @@ impl Pauses {
                 screen.json(&as_json(it))?;
                 continue;
             }
-            let of = match it.session {
-                Some(session) => format!("  session {session}"),
-                None => String::new(),
-            };
+            // The words for a scope within a session end with "the session".
+            let of = it.session.map_or(String::new(), |it| format!(" {it}"));
             let text = format!("{}{of}", it.pause.scope);
             screen.toned(Tone::Heading, &one_line(&text))?;
             let since = age::moment(it.pause.since);
-            let text = format!("  {} at seq {}, {since}", paused_by(it), it.pause.at);
+            let (by, seq) = (acted("by", &it.pause.by), it.pause.at);
+            let reason = clause(it.pause.reason.as_deref());
+            let text = format!("  paused {by} at seq {seq}, {since}{reason}");
             screen.toned(Tone::Ask, &one_line(&text))?;
         }
         if pauses.is_empty() && !self.json {

@@ -46,7 +46,7 @@ impl Revoke {
             let leave = self.leave_of(source, session).await?;
             let reason = self.reason.clone();
             let revoked = source.revoke(session, leave, reason, self.name.clone());
-            Ok((leave, revoked.await?))
+            Ok((leave, revoked.await.map_err(refused)?))
         });
         let recorded = recorded.await?;
         if self.json {
@@ -99,6 +99,14 @@ impl Revoke {
             }
         }
     }
+}
+
+/// The failure to revoke, with advice about leaves: a refusal concerns no request.
+fn refused(failure: Failure) -> Failure {
+    if failure.exit != Exit::Refused {
+        return failure;
+    }
+    failure.advice("nothing was changed; `recount leaves PATH` lists the standing leaves in force")
 }
 
 /// The number of digits from which a number is read as the beginning of an id.

@@ -4,7 +4,7 @@ use crate::failures::Failure;
 use crate::terminal::Screen;
 use crate::text::{acted, age, count, one_line};
 use recount::ledger::PendingConfirmation;
-use recount::session::{Needs, Requester};
+use recount::session::{AllowFor, Needs, Requester};
 
 /// Shows who may answer a request, the approvals so far and the number that is still needed.
 pub(super) fn show(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), Failure> {
@@ -22,6 +22,13 @@ pub(super) fn show(it: &PendingConfirmation, screen: &mut Screen) -> Result<(), 
         }
         if let Some(payload) = &given.payload {
             text.push_str(&format!(", with --payload {}", payload.as_str()));
+        }
+        if let Some(bound) = given.allow_for {
+            let option = match bound {
+                AllowFor::Count(count) => format!("--allow-for {count}"),
+                AllowFor::Until(until) => format!("--allow-until {}", age::stamp(until)),
+            };
+            text.push_str(&format!(", with {option}"));
         }
         if let Some(reason) = &given.reason {
             text.push_str(&format!(": {reason}"));
@@ -45,6 +52,7 @@ pub(crate) fn progress(needs: Option<&Needs>, missing: u32) -> String {
 
 fn still_needed(needs: &Needs, missing: u32) -> String {
     let mut text = count(missing, "approval");
+    let each = if missing == 1 { "" } else { ", each" };
     let people: Vec<String> = needs.approvers.iter().map(ToString::to_string).collect();
     match people.as_slice() {
         [] => text.push_str(if missing == 1 {
@@ -52,8 +60,8 @@ fn still_needed(needs: &Needs, missing: u32) -> String {
         } else {
             " by persons"
         }),
-        [one] => text.push_str(&format!(" by one of: {one}")),
-        all => text.push_str(&format!(" by one of each of: {}", all.join("; "))),
+        [one] => text.push_str(&format!("{each} by one of: {one}")),
+        all => text.push_str(&format!("{each} by one of each of: {}", all.join("; "))),
     }
     if needs.not_requester {
         text.push_str(&match &needs.requester {
@@ -90,8 +98,8 @@ mod tests {
         let said = progress(Some(&full), 2);
         assert_eq!(
             said,
-            "0 of 2 approvals; still needed: 2 approvals by one of: role finance, os_user:ada; \
-             not by the requester \"carol\"."
+            "0 of 2 approvals; still needed: 2 approvals, each by one of: role finance, \
+             os_user:ada; not by the requester \"carol\"."
         );
         assert_eq!(progress(None, 1), "Still needed: 1 approval.");
     }

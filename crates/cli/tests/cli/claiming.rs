@@ -8,6 +8,8 @@ use recount::simulator::{Script, Simulator};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::json_shape::Shapes;
+use crate::pinned::assert_pinned;
 use crate::program::Bench;
 use crate::service::runtime;
 
@@ -71,7 +73,11 @@ fn client_claims_renews_and_finishes_beside_the_service() {
     bench
         .run(&format!("renew {held} w1 --lease 10m"))
         .ends_with(0)
-        .prints(&["pack renewed by ", " until 20"]);
+        .prints(&["pack renewed by ", " until 20", " UTC, recorded at seq "]);
+    bench
+        .run(&format!("log j {session} --full --tz +05:30"))
+        .ends_with(0)
+        .prints(&["pack claimed by ", " +05:30, attempt 1"]);
     bench
         .run(&format!("renew {held} w2"))
         .fails(3, "not-the-holder");
@@ -104,6 +110,16 @@ fn client_claims_renews_and_finishes_beside_the_service() {
         audited[0]["runs"][0]["claimed_by"],
         claimed_by(&bench, &session.to_string())
     );
+    let user = audited[0]["runs"][0]["claimed_by"]["name"].as_str();
+    let user = user.unwrap();
+    let audit = |form: &str| {
+        let run = bench.run(&format!("audit decisions j {form}"));
+        run.ends_with(0)
+    };
+    audit("--csv").prints(&["run_by_clients", &format!("{user} (token) for start 1")]);
+    audit("--html -").prints(&[&format!(" by the client {user} (token)")]);
+    audit("--full").prints(&[&format!("      start 1 by the client {user}\n")]);
+    audit(&format!("--actor {user}")).prints(&["1 call of 1 session"]);
 }
 
 fn claimed_by(bench: &Bench, session: &str) -> serde_json::Value {
@@ -122,16 +138,26 @@ fn client_gives_back_and_finishes_without_a_service() {
     bench
         .run("claim j --tool pack --claim w1")
         .ends_with(0)
-        .prints(&[r#"pack {"order":7}"#, "attempt 1, claim w1, until 20"]);
+        .prints(&[
+            r#"pack {"order":7}"#,
+            "attempt 1, claim w1, until 20",
+            " UTC\n",
+        ]);
     let held = format!("j {session} {call} --claim");
     bench
         .run(&format!("release {held} w1 --not-begun --reason jam"))
         .ends_with(0)
-        .prints(&["pack released by "]);
+        .prints(&["pack released by ", "The call is ready for another client."]);
     bench
         .run("claim j --tool pack --claim w2")
         .ends_with(0)
         .prints(&["attempt 2, claim w2"]);
+    let renewed = bench.run(&format!("renew {held} w2")).ends_with(0);
+    assert_eq!(
+        renewed.out.lines().count(),
+        1,
+        "no model is told: {renewed:#?}"
+    );
     bench
         .run("claim j --tool pack --claim w3")
         .ends_with(0)
@@ -148,4 +174,56 @@ fn client_gives_back_and_finishes_without_a_service() {
         (&json!(false), &json!("w2"))
     );
     bench.run("replay j").ends_with(0);
+}
+
+/// Without a service, a client is all that runs.
+#[test]
+fn stop_switch_cancels_what_a_client_runs() {
+    for target in ["SESSION", "SESSION --tool pack", "--agent shop", "--all"] {
+        let (bench, runtime) = (Bench::new(), runtime());
+        let (engine, live, call) = called(&bench, &runtime);
+        let session = live.session_id().to_string();
+        runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+        drop((live, engine));
+        bench.run("claim j --tool pack --claim w1").ends_with(0);
+        let target = target.replace("SESSION", &session);
+        bench
+            .run(&format!("pause j {target} --cancel-running --reason fire"))
+            .ends_with(0)
+            .prints(&["No service has the journal open, so no call starts."]);
+        bench
+            .run(&format!(
+                "finish j {session} {call} --claim w1 --result {{}}"
+            ))
+            .fails(3, "call-settled")
+            .prints_error(&["an operator cancelled it"]);
+        let log = bench.run(&format!("log j {session} --full")).ends_with(0);
+        log.prints(&["pack cancelled by ", ": fire\n"]);
+        bench.run("replay j").ends_with(0);
+    }
+}
+
+#[test]
+fn keys_of_client_commands_are_as_they_were() {
+    let (bench, runtime, mut shapes) = (Bench::new(), runtime(), Shapes::default());
+    let (engine, live, call) = called(&bench, &runtime);
+    let held = format!("j {} {call} --claim", live.session_id());
+    let mut add = |name, command: String| {
+        shapes.add(name, &bench.run(&format!("{command} --json")).ends_with(0));
+    };
+    add("claim", "claim j --tool pack --claim w1".to_owned());
+    add("renew", format!("renew {held} w1"));
+    add("release", format!("release {held} w1 --not-begun"));
+    add("claim", "claim j --tool pack --claim w2".to_owned());
+    add(
+        "finish",
+        format!("finish {held} w2 --result {{\"boxes\":2}}"),
+    );
+    add(
+        "audit decisions of a client's run",
+        "audit decisions j".to_owned(),
+    );
+    add("state", format!("state j {}", live.session_id()));
+    runtime.block_on(engine.shutdown(Duration::ZERO)).unwrap();
+    assert_pinned("json/claiming.txt", &shapes.text());
 }

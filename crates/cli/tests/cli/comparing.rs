@@ -9,10 +9,9 @@ use crate::program::Bench;
 
 /// A journal of the corpus.
 pub(crate) fn imported(bench: &Bench, story: &str) {
-    let file = format!(
-        "{}/fixtures/journals/rules-1/{story}.jsonl",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
-    );
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/journals");
+    let files = ["rules-1", "rules-2"].map(|it| format!("{corpus}/{it}/{story}.jsonl"));
+    let file = files.iter().find(|it| fs::exists(it).unwrap()).unwrap();
     fs::copy(file, bench.path(&format!("{story}.jsonl"))).unwrap();
     bench
         .run(&format!("import {story}.jsonl {story}"))
@@ -276,4 +275,12 @@ fn wrong_session_is_answered_with_the_right_form() {
         .run("diff nowhere:0190 approved")
         .fails(1, "no-journal");
     bench.run("diff approved 0f0f").fails(1, "unknown-session");
+}
+
+#[test]
+fn pauses_are_counted_apart_from_state_changes() {
+    let (bench, story) = (Bench::new(), "paused_over_a_restart");
+    imported(&bench, story);
+    let same = bench.run(&format!("diff {story} {story}")).ends_with(0);
+    same.prints(&["No difference: 1 turn, 1 call, 0 state changes, 4 records of pauses\n"]);
 }

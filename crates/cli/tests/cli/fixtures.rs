@@ -5,6 +5,7 @@ use std::time::Duration;
 use recount::prelude::*;
 use recount::simulator::{Script, Simulator};
 
+use crate::comparing::imported;
 use crate::program::Bench;
 use crate::sealing;
 use crate::service::runtime;
@@ -451,4 +452,38 @@ fn session_without_keys_plays_without_earlier_handles() {
         .run(&format!("fixture export j {session} fixture"))
         .ends_with(0);
     bench.run("fixture test fixture").ends_with(0);
+}
+
+/// Without the revocation, the leave allows the next call, too.
+#[test]
+fn fixture_of_a_revoked_leave_is_played() {
+    let (bench, story) = (Bench::new(), "standing_leave_over_a_restart_until_revoked");
+    imported(&bench, story);
+    let export = format!(
+        "fixture export {story} {} leave --json",
+        bench.session(story)
+    );
+    bench.run(&export).ends_with(0);
+    let played = bench.run("fixture test leave --json").ends_with(0).json();
+    assert_eq!(
+        (&played["as_recorded"], &played["undone"]),
+        (&json!(true), &json!([]))
+    );
+    bench.run(&format!("diff {story} leave")).ends_with(0);
+    let steps = std::fs::read_to_string(bench.path("leave/steps.jsonl")).unwrap();
+    let kept = steps
+        .lines()
+        .filter(|it| !it.contains(r#""kind":"leave_revoked""#));
+    let kept: Vec<&str> = kept.collect();
+    assert_eq!(kept.len() + 1, steps.lines().count());
+    bench.write("leave/steps.jsonl", &(kept.join("\n") + "\n"));
+    let played = bench.run("fixture test leave --json").ends_with(5).json();
+    let lines = played["story"].as_array().unwrap();
+    let has = |side: &str, kind: &str| {
+        let mut said = lines.iter().filter_map(|it| it[side].as_str());
+        said.any(|it| it.contains(kind))
+    };
+    assert!(has("recorded", "leave_revoked"), "{played}");
+    assert!(has("recorded", "confirmation_requested"), "{played}");
+    assert!(has("played", "leave_used"), "{played}");
 }

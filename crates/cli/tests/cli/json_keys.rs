@@ -2,6 +2,8 @@
 //!
 //! `tests/frozen/json/` pins them. Keys are only ever added, and `docs/command-line.md` lists them.
 
+use std::collections::BTreeSet;
+
 use recount::prelude::InDoubt;
 
 use crate::comparing::imported;
@@ -305,4 +307,31 @@ fn keys_of_commands_that_compare_are_as_they_were() {
     let migrated = bench.run("fixture migrate fixture --json").ends_with(0);
     shapes.add("fixture migrate", &migrated);
     assert_pinned("json/comparing.txt", &shapes.text());
+}
+
+/// The folder of the pinned keys, and the pages that explain them.
+const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/json");
+const PAGES: [&str; 2] = ["command-line.md", "audit.md"];
+
+/// The keys of `log` are those of the records, which the event schema describes.
+#[test]
+fn every_pinned_key_is_documented() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = PAGES.map(|it| std::fs::read_to_string(docs.join(it)).unwrap());
+    let words = pages.iter().flat_map(|it| it.split('`').skip(1).step_by(2));
+    let words: BTreeSet<&str> = words.collect();
+    for file in std::fs::read_dir(PINNED).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let mut command = "";
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("# ") {
+                command = name;
+                continue;
+            }
+            let path = line.split(": ").next().unwrap();
+            let key = path.rsplit('.').next().unwrap().replace("[]", "");
+            let is_known = command == "log" || key.is_empty() || words.contains(key.as_str());
+            assert!(is_known, "the docs have no `{key}` of {command}");
+        }
+    }
 }

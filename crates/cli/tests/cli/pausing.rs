@@ -8,6 +8,8 @@ use crate::service::Service;
 fn service_pauses_everything_until_it_is_unpaused() {
     let mut service = Service::start();
     let request = service.ask_for("refund");
+    let rules = || service.run("sessions j --json").ends_with(0).json()["rules"].clone();
+    assert_eq!(rules(), 1);
     service
         .run("pause j --all --reason wrong-prices")
         .ends_with(0)
@@ -32,8 +34,13 @@ fn service_pauses_everything_until_it_is_unpaused() {
     let sessions = service.run("sessions j --json").ends_with(0).json_lines();
     assert_eq!(sessions[0]["open"]["ready"], 1);
     assert_eq!(sessions[0]["paused"][0]["scope"], "everything");
+    assert_eq!(sessions[0]["rules"], 2);
     let pauses = service.run("pauses j --json").ends_with(0).json_lines();
     assert_eq!(pauses.len(), 1);
+    service
+        .run("pauses j")
+        .ends_with(0)
+        .prints(&["everything\n  paused by ", " UTC: wrong-prices\n"]);
     assert_eq!(
         (&pauses[0]["session"], &pauses[0]["reason"]),
         (&json!(null), &json!("wrong-prices"))
@@ -56,12 +63,19 @@ fn service_pauses_everything_until_it_is_unpaused() {
         .ends_with(0)
         .prints(&["Nothing is paused."]);
     service.shut_down();
+    let sessions = service.run("sessions j --json").ends_with(0);
+    assert_eq!(sessions.json()["rules"], 2);
     service.run("verify j").ends_with(0);
     service.run("replay j").ends_with(0);
     service
         .run("audit decisions j")
         .ends_with(0)
         .prints(&["paused everything: wrong-prices"]);
+    let held = "held by the pause of everything by ";
+    for form in ["--full", "--html -"] {
+        let audit = service.run(&format!("audit decisions j {form}"));
+        audit.ends_with(0).prints(&[held, ": wrong-prices"]);
+    }
 }
 
 #[test]
@@ -81,7 +95,8 @@ fn session_and_tool_are_paused_without_a_service() {
     service
         .run("pause j --agent suport")
         .fails(1, "unknown-agent");
-    service.run("pause j").ends_with(2);
+    let usage = "<SESSION|--agent <NAME>|--all>";
+    service.run("pause j").ends_with(2).prints_error(&[usage]);
     service.run(&format!("{pause} --all")).ends_with(2);
     service.run("pause j --agent support").ends_with(0);
     let state = service.run(&format!("state j {session} --pointer /pauses --json"));
@@ -93,7 +108,17 @@ fn session_and_tool_are_paused_without_a_service() {
     );
     service.run("pauses j").ends_with(0).prints(&[
         r#"the agent "support""#,
-        r#"the tool "refund" in the session  session "#,
+        &format!("the tool \"refund\" in the session {session}\n  paused by "),
     ]);
+    for wrong in ["--agent support --tool refund", "--all --tool refund"] {
+        for command in ["pause", "unpause"] {
+            let run = service.run(&format!("{command} j {wrong}")).ends_with(2);
+            run.prints_error(&["cannot be used with ", "'--tool <NAME>'"]);
+        }
+    }
+    service
+        .run("unpause j --agent support --reason done")
+        .ends_with(0)
+        .prints(&[": done\n", "Still in force: 1 pause; "]);
     service.run("replay j").ends_with(0);
 }

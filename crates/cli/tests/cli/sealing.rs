@@ -205,7 +205,7 @@ fn audit_shows_a_sealed_session_only_with_its_key() {
     bench
         .run("audit decisions j --csv")
         .ends_with(0)
-        .prints(&[&session, ",key_not_given,,,,,,,\r\n"]);
+        .prints(&[&session, ",key_not_given,,,,,,,,\r\n"]);
 
     bench
         .run("audit decisions j --html report.html")

@@ -156,9 +156,9 @@ impl fmt::Display for ClaimRejection {
                 until,
             } => write!(
                 f,
-                "start {attempt} of call {call} is claimed by {} until {} us",
+                "start {attempt} of call {call} is claimed by {} until {}",
                 by.in_short(),
-                until.0
+                until.utc()
             ),
             ClaimRejection::StaleAttempt {
                 call,

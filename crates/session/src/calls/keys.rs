@@ -46,6 +46,11 @@ impl KeyedCalls {
         true
     }
 
+    /// True if this call has a key.
+    pub(crate) fn names(&self, call: Seq) -> bool {
+        self.0.values().any(|it| it.call == call)
+    }
+
     /// True if no call has a key.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

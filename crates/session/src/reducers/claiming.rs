@@ -111,7 +111,9 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
             .into()
         }
         ClaimAction::Renew { until_us } => {
-            held_by(Some(&by))?;
+            let held = held_by(Some(&by))?;
+            // A renewal never shortens a lease, so the record has the end that is in force.
+            let until_us = until_us.max(held.until);
             LeaseRenewed {
                 call,
                 attempt,

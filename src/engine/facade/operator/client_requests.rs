@@ -84,7 +84,7 @@ impl Engine {
                 claimed,
             } => (key, ClientAction::End { reason, not_begun }, claimed),
             Request::Pending {}
-            | Request::Sessions {}
+            | Request::Sessions { .. }
             | Request::Named { .. }
             | Request::Answer { .. }
             | Request::AnswerMany { .. }

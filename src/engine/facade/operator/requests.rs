@@ -59,8 +59,12 @@ impl Engine {
                 }
                 Ok(Reply::done(&serde_json::Map::new()))
             }
-            Request::Sessions {} => {
-                for it in self.sessions().await? {
+            Request::Sessions { rules } => {
+                let sessions = match rules {
+                    true => self.inner.ledger.sessions_with_rules().await?,
+                    false => self.sessions().await?,
+                };
+                for it in sessions {
                     items.send(&it).await?;
                 }
                 Ok(Reply::done(&serde_json::Map::new()))

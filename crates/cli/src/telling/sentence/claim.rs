@@ -8,14 +8,14 @@ use recount::session::{CallClaimed, ClaimEnded, LeaseRenewed};
 
 pub(super) fn call_claimed(it: &CallClaimed, names: &Names) -> (String, Tone) {
     let (tool, by) = (names.call(it.call), acted("by", &it.by));
-    let (attempt, until) = (it.attempt, age::stamp(it.until_us));
+    let (attempt, until) = (it.attempt, age::moment(it.until_us));
     let text = format!("{tool} claimed {by} until {until}, attempt {attempt}");
     (text, Tone::Plain)
 }
 
 pub(super) fn lease_renewed(it: &LeaseRenewed, names: &Names) -> (String, Tone) {
     let (tool, by) = (names.call(it.call), acted("by", &it.by));
-    let until = age::stamp(it.until_us);
+    let until = age::moment(it.until_us);
     let text = format!("claim of {tool} renewed {by} until {until}");
     (text, Tone::Quiet)
 }

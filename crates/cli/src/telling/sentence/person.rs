@@ -44,11 +44,15 @@ pub(super) fn leave_revoked(it: &LeaveRevoked, names: &Names) -> (String, Tone) 
 pub(super) fn approval_given(it: &ApprovalGiven, names: &Names) -> (String, Tone) {
     let edited = it.edited_args.as_ref();
     let edited = edited.map(|args| format!(" with {}", args.as_str()));
+    let later = it
+        .allow_for
+        .map(|it| format!(", and later calls {}", bound_words(it)));
     let text = format!(
-        "{} approved {}{}{}; more approvals are needed",
+        "{} approved {}{}{}, more approvals are needed{}",
         names.about(it.request),
         acted("by", &it.by),
         edited.unwrap_or_default(),
+        later.unwrap_or_default(),
         clause(it.reason.as_deref()),
     );
     (text, Tone::Ask)
@@ -110,10 +114,10 @@ pub(super) fn paused(it: &Paused) -> (String, Tone) {
     let reason = clause(it.reason.as_deref());
     let taken_back = match it.not_begun.len() {
         0 => String::new(),
-        starts => format!("; {} taken back", count(starts as u64, "start")),
+        starts => format!(", {} taken back", count(starts as u64, "start")),
     };
     let text = format!(
-        "{} paused {}{reason}{taken_back}",
+        "{} paused {}{taken_back}{reason}",
         it.scope,
         acted("by", &it.by)
     );

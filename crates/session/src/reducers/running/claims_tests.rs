@@ -3,8 +3,9 @@ use serde_json::json;
 use crate::testing::{History, Toolbox, history, toolbox};
 use crate::{
     Actor, CallClaimed, ClaimAction, ClaimCommand, ClaimEnded, ClaimRejection, ClaimState, Command,
-    Deadline, DeadlinePassed, Effect, Finding, InDoubt, Json, OpenKind, Outcome, OutcomeFound,
-    Phase, Rejection, RunnerDetached, Seq, Timestamp, open_work, rules_needed,
+    Deadline, DeadlinePassed, Effect, Event, Finding, InDoubt, Json, LeaseRenewed, Observation,
+    OpenKind, Outcome, OutcomeFound, Phase, Rejection, RunnerDetached, Seq, Timestamp, open_work,
+    rules_needed,
 };
 
 fn tools(rule: InDoubt) -> Toolbox {
@@ -142,6 +143,13 @@ fn lease_is_renewed_by_its_holder_and_never_shortened() {
     assert_eq!(lease(&longer), held.now().after_ms(90_000));
     let shorter = longer.clone().commanded(asks(&held, 1, "w1", until(1_000)));
     assert_eq!(lease(&shorter), lease(&longer));
+    // The record has the end that is in force, which the client gets as the answer.
+    let last = shorter.facts().last().map(|it| &it.event);
+    let is_longer = |it: &LeaseRenewed| it.until_us == lease(&longer);
+    assert!(
+        matches!(last, Some(Event::Observed(Observation::LeaseRenewed(it))) if is_longer(it)),
+        "{last:?}"
+    );
     // The deadline of the first lease has no effect any more.
     let (call, attempt) = (held.call_seq(), 1);
     let stale = longer.later(60_000).observed(DeadlinePassed {
