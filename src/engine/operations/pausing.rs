@@ -75,11 +75,8 @@ impl Engine {
             by: by.clone(),
         });
         let seq = self.command(session, command).await?;
-        // Without the session's agent nothing of it runs here.
-        if cancel_running && self.agent_of(session).await.is_ok() {
-            let cancel = Some(cancel());
-            self.ask_task(session, |reply| Input::ObservePauses { cancel, reply })
-                .await?;
+        if cancel_running {
+            self.observes(session, &scope, Some(&cancel())).await?;
         }
         Ok(seq)
     }
@@ -167,11 +164,11 @@ impl Engine {
             return Ok(());
         }
         if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            let observing = async move { desk.observe_pauses(session).await };
+            let (desk, cancel) = (turn.desk(), cancel.cloned());
+            let observing = async move { desk.observe_pauses(session, cancel.as_ref()).await };
             return turn.write(observing).await.map(drop);
         }
-        let agent = self.agent(&opened.agent)?;
+        let agent = self.agent_of(session).await?;
         let (reply, observed) = oneshot::channel();
         let cancel = cancel.cloned();
         let input = Input::ObservePauses { cancel, reply };
@@ -198,7 +195,8 @@ impl Engine {
 }
 
 impl Desk {
-    /// Pauses as [`Engine::pause`] does. A desk runs nothing, so there is nothing to cancel.
+    /// Pauses as [`Engine::pause`] does. A desk runs nothing, so `cancel_running` cancels the calls
+    /// that clients run.
     ///
     /// # Errors
     /// Those of [`Engine::pause`].
@@ -206,21 +204,32 @@ impl Desk {
         &self,
         target: PauseTarget,
         reason: Option<String>,
+        cancel_running: bool,
         by: Actor,
     ) -> Result<Seq, Error> {
+        let scope = target.scope();
+        let cancel = cancel_running.then(|| CancelRunning {
+            scope: scope.clone(),
+            reason: reason.clone(),
+            by: by.clone(),
+        });
         let Some(session) = target.session() else {
             if let PauseTarget::Agent(name) = &target {
                 expect_sessions(&self.ledger, name).await?;
             }
-            let (scope, now) = (target.scope(), self.clock.now());
+            let now = self.clock.now();
             let recorded = self.ledger.pause_sessions(scope, reason, by, now).await?;
             let seq = recorded.map_err(Error::Refused)?;
-            self.all_observe_pauses().await?;
+            self.all_observe_pauses(cancel.as_ref()).await?;
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        self.take(session, Command::Pause(PauseCommand { tool, reason, by }))
-            .await
+        let command = Command::Pause(PauseCommand { tool, reason, by });
+        let seq = self.take(session, command).await?;
+        if cancel.is_some() {
+            self.observe_pauses(session, cancel.as_ref()).await?;
+        }
+        Ok(seq)
     }
 
     /// Ends a pause as [`Engine::unpause`] does. Its calls start in the next process.
@@ -237,7 +246,7 @@ impl Desk {
             let (scope, now) = (target.scope(), self.clock.now());
             let recorded = self.ledger.unpause_sessions(scope, reason, by, now).await?;
             let seq = recorded.map_err(Error::Refused)?;
-            self.all_observe_pauses().await?;
+            self.all_observe_pauses(None).await?;
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
@@ -245,9 +254,9 @@ impl Desk {
             .await
     }
 
-    async fn all_observe_pauses(&self) -> Result<(), Error> {
+    async fn all_observe_pauses(&self, cancel: Option<&CancelRunning>) -> Result<(), Error> {
         for session in sessions_with_calls(&self.ledger).await? {
-            match self.observe_pauses(session).await {
+            match self.observe_pauses(session, cancel).await {
                 // A session that cannot be read here is not served here.
                 Ok(_) | Err(Error::Ledger(ledger::Error::Sealed { .. })) => {}
                 Err(error) => {

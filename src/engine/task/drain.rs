@@ -80,7 +80,8 @@ impl SessionTask {
     /// Returns the observations that detach this process as the runner, if it is attached.
     ///
     /// A start whose tool has not begun is listed, so the next runner starts it. If a program waits
-    /// for such a call, the call is cancelled, because the program ends with this process.
+    /// for such a call, the call is cancelled, because the program ends with this process. A call
+    /// with an idempotency key stays, because its caller asks again.
     pub(super) fn detachment(&self, reason: &str) -> Vec<Observation> {
         if self.running.attached.is_none() {
             return Vec::new();
@@ -93,7 +94,8 @@ impl SessionTask {
         let calls = self.stream.session.calls.iter();
         let in_vain = calls.filter(|(call, it)| {
             let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
-            it.made_by_program && (matches!(it.phase, Phase::Ready { .. }) || has_not_begun())
+            let starts_later = matches!(it.phase, Phase::Ready { .. }) || has_not_begun();
+            it.made_by_program && starts_later && !self.stream.session.has_key(**call)
         });
         let taken_back = in_vain.map(|(call, _)| {
             let cancelled = OperatorCancelled {

@@ -20,6 +20,7 @@ use crate::record::observation::{
 use crate::state::session::Session;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
+use crate::values::time::Timestamp;
 
 /// The rules that a reader of claims must know. An older program would start the call itself.
 const RULES_OF_CLAIMS: u32 = 2;
@@ -86,18 +87,25 @@ pub(crate) fn call_claimed(session: &mut Session, at: Seq, it: &CallClaimed) {
     }
 }
 
-/// Turns a request of a client into an observation, or rejects it.
-pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
+/// Turns a request of a client that arrives at `now` into an observation, or rejects it.
+pub(crate) fn admit(
+    session: &Session,
+    now: Timestamp,
+    it: ClaimCommand,
+) -> Result<Observation, Rejection> {
     fits(&it.claim)?;
     let call = it.call;
     let claims = matches!(it.action, ClaimAction::Claim { .. });
-    let usual = newest(session, call).saturating_add(u32::from(claims));
-    let attempt = it.attempt.unwrap_or(usual);
+    let attempt = match it.attempt {
+        Some(attempt) => attempt,
+        None => newest(session, call)?.saturating_add(u32::from(claims)),
+    };
     let rules = RULES_OF_CLAIMS;
     match it.action {
         ClaimAction::Claim { until_us } => {
             claimable(session, call, attempt)?;
             let (claim, by) = (it.claim, it.by);
+            let until_us = in_session_time(session, now, until_us);
             let claimed = CallClaimed {
                 call,
                 attempt,
@@ -111,6 +119,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
         ClaimAction::Renew { until_us } => {
             held(session, call, attempt, &it.claim, Some(&it.by))?;
             let (claim, by) = (it.claim, it.by);
+            let until_us = in_session_time(session, now, until_us);
             let renewed = LeaseRenewed {
                 call,
                 attempt,
@@ -179,11 +188,25 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
     }
 }
 
+/// The end of a lease that the caller's clock counts from `now`.
+///
+/// The session's time never runs backwards, so it may be ahead of a clock that was set back. The
+/// lease is counted from the session's time then. Otherwise it could pass before it began, and a
+/// renewal would have no effect.
+fn in_session_time(session: &Session, now: Timestamp, until: Timestamp) -> Timestamp {
+    let ahead = session.at.0.saturating_sub(now.0).max(0);
+    Timestamp(until.0.saturating_add(ahead))
+}
+
 /// The number of the newest start of a call, also of one that ended with an unknown outcome.
-fn newest(session: &Session, call: Seq) -> u32 {
-    let open = session.calls.get(&call).map(|open| open.attempts);
-    let lapsed = || Some(session.lapsed.get(&call)?.attempt);
-    open.or_else(lapsed).unwrap_or_default()
+///
+/// # Errors
+/// The outcome of a call that has ended otherwise.
+fn newest(session: &Session, call: Seq) -> Result<u32, Rejection> {
+    if let Some(lapsed) = session.lapsed.get(&call) {
+        return Ok(lapsed.attempt);
+    }
+    open_call(session, call).map(|open| open.attempts)
 }
 
 fn returned(
