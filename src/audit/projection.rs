@@ -111,18 +111,25 @@ impl CallProjection {
                 self.run_ended(it.call, it.attempt, fact);
             }
             Observation::DeadlinePassed(it) => match it.deadline {
-                Deadline::Run { call, attempt } | Deadline::Lease { call, attempt } => {
+                Deadline::Run { call, attempt } => self.run_ended(call, attempt, fact),
+                // The end of a lease that was renewed meanwhile ends no run.
+                Deadline::Lease { call, attempt } if !self.runs(call, attempt) => {
                     self.run_ended(call, attempt, fact);
                 }
+                Deadline::Lease { .. } => {}
                 Deadline::Confirmation { .. } | Deadline::Retry { .. } => {}
             },
+            // It was the end of another claim, so the run continues.
+            Observation::ClaimEnded(it) if self.runs(it.call, it.attempt) => {}
             Observation::ClaimEnded(it) if !it.not_begun => {
                 self.run_ended(it.call, it.attempt, fact);
             }
             // The client did not begin, so nothing ran.
             Observation::ClaimEnded(it) => {
                 if let Some(call) = self.calls.get_mut(&it.call) {
-                    call.runs.retain(|run| run.attempt != it.attempt);
+                    let given_back =
+                        |run: &Run| run.attempt == it.attempt && run.ended_at.is_none();
+                    call.runs.retain(|run| !given_back(run));
                 }
             }
             Observation::RunnerDetached(it) => self.not_begun(&it.not_begun),
@@ -364,12 +371,22 @@ impl CallProjection {
     }
 
     /// Removes starts on record that never happened. The next start uses the attempt number.
+    ///
+    /// A runner takes back only its own newest start: a client's run continues.
     fn not_begun(&mut self, starts: &[Start]) {
         for start in starts {
-            if let Some(call) = self.calls.get_mut(&start.call) {
+            let open = self.session.calls.get(&start.call);
+            let taken_back = open.is_some_and(|it| it.attempts < start.attempt);
+            if let Some(call) = self.calls.get_mut(&start.call).filter(|_| taken_back) {
                 call.runs.retain(|run| run.attempt != start.attempt);
             }
         }
+    }
+
+    /// True if this start of the call runs, as the folded session has it.
+    fn runs(&self, call: Seq, started: u32) -> bool {
+        let phase = self.session.calls.get(&call).map(|it| &it.phase);
+        matches!(phase, Some(Phase::Running { attempt, .. }) if *attempt == started)
     }
 
     fn received(&mut self, it: &FunctionCallReceived, fact: &Fact, hash: ObjectHash) {
@@ -441,6 +458,11 @@ mod tests;
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 #[path = "projected_verdicts_tests.rs"]
 mod projected_verdicts_tests;
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
+#[path = "claimed_tests.rs"]
+mod claimed_tests;
 
 #[cfg(test)]
 #[path = "held_tests.rs"]

@@ -80,17 +80,36 @@ impl ClaimedCall {
     }
 }
 
+/// The open items that a client may claim now, or that may become claimable at a known time.
+pub(crate) struct Claimable {
+    /// The items to try, oldest first. A deadline that nothing has recorded may have passed.
+    pub(crate) items: Vec<OpenItem>,
+    /// The next deadline of an item that a client may claim after it.
+    pub(crate) next: Option<Timestamp>,
+}
+
 impl Ledger {
-    /// Returns the open items that a client may claim, oldest first.
-    pub(crate) async fn claimable(&self) -> Result<Vec<OpenItem>, Error> {
-        let mut claimable: Vec<OpenItem> = Vec::new();
+    /// Returns the open items that a client may claim at `now`.
+    ///
+    /// No task notices the end of a lease or the time of a retry in a session that nothing serves.
+    /// So an item whose deadline has passed is to be tried, too.
+    pub(crate) async fn claimable(&self, now: Timestamp) -> Result<Claimable, Error> {
+        let (mut items, mut next): (Vec<OpenItem>, Option<Timestamp>) = (Vec::new(), None);
         let mut page = self.open_items_behind(None).await?;
         while let Some(last) = page.last().cloned() {
-            page.retain(|it| it.kind == OpenKind::Claimable.as_str());
-            claimable.append(&mut page);
+            for item in page {
+                let waits = [OpenKind::Claimed, OpenKind::Ready];
+                let waits = waits.iter().any(|it| item.kind == it.as_str());
+                match item.deadline_us.map(Timestamp).filter(|_| waits) {
+                    Some(due) if now < due => next = Some(next.map_or(due, |it| it.min(due))),
+                    Some(_) => items.push(item),
+                    None if item.kind == OpenKind::Claimable.as_str() => items.push(item),
+                    None => {}
+                }
+            }
             page = self.open_items_behind(Some(&last)).await?;
         }
-        claimable.sort_by_key(|it| it.since_us);
-        Ok(claimable)
+        items.sort_by_key(|it| it.since_us);
+        Ok(Claimable { items, next })
     }
 }

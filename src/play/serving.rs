@@ -94,7 +94,7 @@ impl Serving {
         match self {
             // The cancellations are on record themselves.
             Serving::Engine(engine) => engine.pause(target, reason, false, by).await,
-            Serving::Desk(desk) => desk.pause(target, reason, by).await,
+            Serving::Desk(desk) => desk.pause(target, reason, false, by).await,
         }
     }
 

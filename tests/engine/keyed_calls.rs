@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recount::engine::{Error, KeyedOutcome};
+use recount::engine::{ClaimRequest, Error, KeyedOutcome};
 use recount::journal::seal::MemoryKeyStore;
 use recount::ledger::{Ledger, PauseTarget};
 use recount::prelude::*;
-use recount::session::{Event, FunctionCallReceived, Observation, RULES_OF_KEYS, Seq};
+use recount::session::{Event, FunctionCallReceived, Json, Observation, RULES_OF_KEYS, Seq};
 use recount::testing::{Crash, CrashPoint, CrashingJournal, CrashingTool, Life};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -431,5 +431,64 @@ fn program_driven_session_never_connects() {
         "history_sent",
     ] {
         assert_eq!(world.count(kind), 0, "{kind}");
+    }
+}
+
+/// A shutdown cancels a program's calls that have not begun, because their callers are gone. A
+/// caller with a key comes back, so its call stays: one that a client may claim, and one that a
+/// pause holds.
+#[test]
+fn shutdown_leaves_calls_with_keys_that_have_not_begun() {
+    for at_client in [true, false] {
+        let world = World::new();
+        let agent = || match at_client {
+            true => Agent::new().tools(T::client("pay", "Pays", json!({"type": "object"}))),
+            false => Agent::new().tools(world.till.pays()),
+        };
+        let life = world.life(agent());
+        let live = life.run(life.engine().session("support").open()).unwrap();
+        let session = PauseTarget::Session(live.session_id());
+        if !at_client {
+            let paused = life
+                .engine()
+                .pause(session.clone(), None, false, pipeline());
+            life.run(paused).unwrap();
+        }
+        let calling = life.run(async {
+            let live = live.clone();
+            tokio::spawn(async move { keyed(&live, json!({"cents": 7})).await })
+        });
+        life.settle();
+        life.end();
+        assert!(calling.is_finished());
+        assert_eq!(world.count("operator_cancelled"), 0, "{at_client}");
+
+        let life = world.life(agent());
+        let live = life.run(life.engine().reopen(world.session())).unwrap();
+        let again = life.run(async {
+            let live = live.clone();
+            tokio::spawn(async move { keyed(&live, json!({"cents": 7})).await })
+        });
+        life.settle();
+        if at_client {
+            let claimed = life.run(life.engine().claim(&ClaimRequest::new("w"), pipeline()));
+            let key = claimed.unwrap().unwrap().key();
+            let result = Ok(Json::of(&json!({"paid": true})));
+            life.run(life.engine().finish_claim(key, result, pipeline()))
+                .unwrap();
+        } else {
+            let ended = life.engine().unpause(session, None, pipeline());
+            life.run(ended).unwrap();
+        }
+        let again = life.run(again).unwrap().unwrap();
+        assert_eq!(
+            (again.repeated, again.result),
+            (true, Ok(json!({"paid": true})))
+        );
+        life.end();
+        assert_eq!(
+            (world.count("call_started"), on_record(&world).len()),
+            (1, 1)
+        );
     }
 }

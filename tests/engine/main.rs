@@ -43,6 +43,7 @@ mod gemini_http;
 mod keyed_calls;
 mod kill_points;
 mod killed_while_asking;
+mod killed_while_held;
 mod live_builder;
 mod moved_journals;
 mod newer_programs;

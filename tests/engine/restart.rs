@@ -7,6 +7,7 @@
 mod approvals;
 mod clients;
 mod debt;
+mod desk_claims;
 mod doubt;
 #[cfg(unix)]
 mod implementation;

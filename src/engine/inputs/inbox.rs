@@ -152,6 +152,20 @@ pub(in crate::engine) struct CancelRunning {
     pub(in crate::engine) by: Actor,
 }
 
+impl CancelRunning {
+    /// The calls of this session to cancel: those in the scope whose tool runs, here or at a
+    /// client.
+    pub(in crate::engine) fn calls_of(&self, session: &Session) -> Vec<Seq> {
+        let is_of = |agent: &String| session.agent.as_ref() == Some(agent);
+        if matches!(&self.scope, PauseScope::Agent(agent) if !is_of(agent)) {
+            return Vec::new();
+        }
+        let calls = session.calls.iter();
+        let runs = calls.filter(|(_, it)| it.runs() && session.is_covered(&self.scope, it));
+        runs.map(|(call, _)| *call).collect()
+    }
+}
+
 /// Text of the user for the model.
 pub(in crate::engine) struct UserText {
     pub(in crate::engine) text: String,

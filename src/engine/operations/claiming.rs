@@ -5,14 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::desk::Desk;
 use super::operation::Executor;
-use crate::engine::admission::opened_arguments::opened;
-use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
-use crate::ledger::{self, ClaimKey, ClaimedCall, Ledger};
+use crate::ledger::{ClaimKey, ClaimedCall, Ledger};
 use crate::session::{
-    Actor, ClaimAction, ClaimCommand, ClaimRejection, Command, Json, Lease, Rejection, Seq,
-    SessionId, Timestamp,
+    Actor, ClaimAction, ClaimCommand, Command, Json, Lease, Seq, SessionId, Timestamp,
 };
 
 /// The calls that a client can run, and the terms of its claim.
@@ -142,7 +139,8 @@ impl Engine {
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Option<ClaimedCall>, Error> {
-        Executor::Engine(self).claim(request, by).await
+        let claimed = Executor::Engine(self).claim(request, by).await?;
+        Ok(claimed.ok())
     }
 
     /// Waits until a call is ready that the client can run, and claims it.
@@ -160,11 +158,23 @@ impl Engine {
         let journal = self.ledger().journal().clone();
         // Taken before the first look, so that no call becomes ready unnoticed.
         let mut position = journal.position().await?;
+        let clock = &self.inner.clock;
         loop {
-            if let Some(claimed) = self.claim(request, by.clone()).await? {
-                return Ok(claimed);
+            let due = match Executor::Engine(self).claim(request, by.clone()).await? {
+                Ok(claimed) => return Ok(claimed),
+                Err(due) => due,
+            };
+            // The call of a session that nothing serves is offered again at its deadline.
+            let due = async {
+                match due {
+                    Some(due) => clock.reached(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                followed = journal.follow(position) => position = followed?.position,
+                () = due => {}
             }
-            position = journal.follow(position).await?.position;
         }
     }
 
@@ -227,136 +237,9 @@ impl Desk {
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Option<ClaimedCall>, Error> {
-        Executor::Desk(self).claim(request, by).await
+        let claimed = Executor::Desk(self).claim(request, by).await?;
+        Ok(claimed.ok())
     }
-}
-
-impl Executor<'_> {
-    async fn claim(&self, request: &ClaimRequest, by: Actor) -> Result<Option<ClaimedCall>, Error> {
-        if let Some((session, call)) = request.call {
-            return self.claim_one(session, call, request, by).await.map(Some);
-        }
-        for item in self.ledger().claimable().await? {
-            let (session, call) = (SessionId(item.session), Seq(item.item));
-            if !self.can_run(session, call, request).await? {
-                continue;
-            }
-            match self.claim_one(session, call, request, by.clone()).await {
-                Ok(claimed) => return Ok(Some(claimed)),
-                Err(Error::Refused(rejection)) if is_taken(&rejection) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    /// True if the client can run the call. False for a sealed session without its key.
-    async fn can_run(
-        &self,
-        session: SessionId,
-        call: Seq,
-        request: &ClaimRequest,
-    ) -> Result<bool, Error> {
-        let opened = match self.ledger().opened(session).await {
-            Err(ledger::Error::Sealed { .. }) => return Ok(false),
-            opened => opened?,
-        };
-        let Some((_, opened)) = opened else {
-            return Ok(false);
-        };
-        let served = request.agents.is_empty() || request.agents.contains(&opened.agent);
-        let labelled = request
-            .labels
-            .iter()
-            .all(|(key, value)| opened.labels.get(key) == Some(value));
-        if !served || !labelled {
-            return Ok(false);
-        }
-        if request.tools.is_empty() {
-            return Ok(true);
-        }
-        let tool = self.ledger().tool_of(session, call).await?;
-        Ok(tool.is_some_and(|tool| request.tools.contains(&tool)))
-    }
-
-    async fn claim_one(
-        &self,
-        session: SessionId,
-        call: Seq,
-        request: &ClaimRequest,
-        by: Actor,
-    ) -> Result<ClaimedCall, Error> {
-        let command = Command::Claim(ClaimCommand {
-            call,
-            attempt: None,
-            claim: request.claim.clone(),
-            by,
-            action: ClaimAction::Claim {
-                until_us: request.lease.until(self.now()),
-            },
-        });
-        let seq = self.take(session, command).await?;
-        claimed(self.ledger(), session, call, seq).await
-    }
-}
-
-/// True if another client or the session was faster, so that the next call is tried.
-fn is_taken(rejection: &Rejection) -> bool {
-    matches!(
-        rejection,
-        Rejection::Claim(
-            ClaimRejection::AlreadyClaimed { .. }
-                | ClaimRejection::NotReady { .. }
-                | ClaimRejection::NotForClients { .. }
-                | ClaimRejection::StaleAttempt { .. },
-        ) | Rejection::CallSettled { .. }
-            | Rejection::SessionClosed
-    )
-}
-
-/// Returns a claimed call with what its client needs to run it.
-async fn claimed(
-    ledger: &Ledger,
-    session: SessionId,
-    call: Seq,
-    at: Seq,
-) -> Result<ClaimedCall, Error> {
-    let loaded = ledger.load(session).await?;
-    let open = loaded.session.calls.get(&call);
-    let held = open.and_then(|open| open.held_claim().filter(|claim| claim.at == at));
-    let (Some(open), Some(claim)) = (open, held) else {
-        // It was cancelled, or its lease was over, before this process looked.
-        let attempt = open.map_or(0, |open| open.attempts);
-        let ended = ClaimRejection::ClaimEnded { call, attempt };
-        return Err(Error::Refused(ended.into()));
-    };
-    let args = match opened(session, &loaded.seal, open, &open.args) {
-        Ok(args) => args,
-        Err(_) => return Err(ledger::Error::Sealed { session }.into()),
-    };
-    let confirmation = match given(&loaded.session, open) {
-        Some(given) => confirmation_of(ledger, session, given.request, given.answer).await?,
-        None => None,
-    };
-    let (_, header) = ledger
-        .opened(session)
-        .await?
-        .ok_or(ledger::Error::UnknownSession { session })?;
-    Ok(ClaimedCall {
-        session,
-        call,
-        attempt: claim.attempt,
-        claim: claim.claim.clone(),
-        id: session.call_id(call),
-        agent: header.agent,
-        external_id: header.external_id,
-        labels: header.labels,
-        tool: open.name.clone(),
-        args,
-        idempotency_key: session.idempotency_key(call).to_string(),
-        until: claim.until,
-        confirmation: confirmation.map(|it| it.for_program()),
-    })
 }
 
 /// Returns the command of a client about a claim. Only the record of an ended call has its tool.

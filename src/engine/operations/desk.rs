@@ -12,6 +12,7 @@ use crate::engine::admission::attempted_answer::AttemptedAnswer;
 use crate::engine::admission::{client_results, takeover};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
+use crate::engine::inputs::inbox::CancelRunning;
 use crate::ledger::{self, Ledger, Loaded, Objects};
 use crate::session::{
     Actor, Command, Fact, Hook, Observation, Rejection, RequestId, Seq, Session, SessionId,
@@ -75,12 +76,14 @@ impl Desk {
         by: Actor,
     ) -> Result<Seq, Error> {
         let session = self.session_of(request).await?;
+        self.ledger.read_pauses().await?;
         let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
         let named = |seq: &&Seq| session.request_id(**seq) == request;
         let Some(seq) = batch.session.requests.keys().find(named).copied() else {
             return Err(Error::UnknownRequest { request });
         };
         batch.take_over()?;
+        let paused = batch.record_pauses(&self.ledger)?;
         let expired = batch.record_overdue()?;
         let command = Command::AnswerConfirmation {
             request: seq,
@@ -103,7 +106,7 @@ impl Desk {
             }
             Err(rejection) => {
                 let refused = batch.record_refusal(seq, &by, &rejection)?;
-                if expired || refused {
+                if paused || expired || refused {
                     batch.append(&self.ledger).await?;
                 }
                 Err(Error::Refused(rejection))
@@ -196,17 +199,13 @@ impl Desk {
         session: SessionId,
         mut command: Command,
     ) -> Result<Seq, Error> {
-        let loaded = self.ledger.load(session).await?;
-        let mut batch = Batch::new(loaded, self.clock.now());
-        let left = batch.take_over()?;
-        let overdue = batch.record_overdue()?;
+        let mut batch = self.begin(session).await?;
         client_results::shape(&mut command, batch.session.terms.policies.response);
         let attempt = AttemptedAnswer::of(&batch.session, &command);
+        let is_response = client_results::response_of(&mut command).is_some();
         match admit_at(&batch.session, batch.now, command) {
             // A desk cannot call the hook, so it must not record what the hook would remove.
-            Ok(Observation::ResponseSupplied(_))
-                if batch.session.terms.policies.hooks.before_tool_response =>
-            {
+            Ok(_) if is_response && batch.session.terms.policies.hooks.before_tool_response => {
                 Err(Error::HookMissing {
                     session,
                     hook: Hook::BeforeToolResponse,
@@ -221,33 +220,32 @@ impl Desk {
                 let refused = attempt.and_then(|it| it.refused(&batch.session, &rejection));
                 // Record what the rejection refers to, such as an expiry that the dead process did
                 // not record.
-                let any = left || overdue || refused.is_some();
                 if let Some(refused) = refused {
                     batch.record(refused)?;
                 }
-                if any {
-                    batch.append(&self.ledger).await?;
-                }
+                batch.append(&self.ledger).await?;
                 Err(Error::Refused(rejection))
             }
         }
     }
 
-    /// Records the pauses of more than one session that this one has not observed. Returns its last
-    /// record.
-    pub(super) async fn observe_pauses(&self, session: SessionId) -> Result<Seq, Error> {
+    /// Records the pauses of more than one session that this one has not observed, and cancels what
+    /// clients run if that is asked. Returns the session's last record.
+    pub(super) async fn observe_pauses(
+        &self,
+        session: SessionId,
+        cancel: Option<&CancelRunning>,
+    ) -> Result<Seq, Error> {
         self.ledger.read_pauses().await?;
-        let loaded = self.ledger.load(session).await?;
-        let mut batch = Batch::new(loaded, self.clock.now());
-        let agent = batch.session.agent.clone().unwrap_or_default();
-        let owed = self.ledger.unobserved_pauses(&batch.session, &agent);
-        if owed.is_empty() {
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        if cancel.is_none() && batch.unobserved_pauses(&self.ledger).is_empty() {
             return Ok(batch.session.head);
         }
         batch.take_over()?;
+        batch.record_pauses(&self.ledger)?;
         batch.record_overdue()?;
-        for observation in owed {
-            batch.record(observation)?;
+        if let Some(cancel) = cancel {
+            batch.cancel_running(cancel)?;
         }
         let last = batch.session.head;
         batch.append(&self.ledger).await?;
@@ -257,14 +255,18 @@ impl Desk {
     /// Records only what a dead process left and what is overdue.
     #[cfg(feature = "play")]
     pub(crate) async fn look(&self, session: SessionId) -> Result<(), Error> {
-        let loaded = self.ledger.load(session).await?;
-        let mut batch = Batch::new(loaded, self.clock.now());
-        let left = batch.take_over()?;
-        let overdue = batch.record_overdue()?;
-        if left || overdue {
-            batch.append(&self.ledger).await?;
-        }
-        Ok(())
+        self.begin(session).await?.append(&self.ledger).await
+    }
+
+    /// Begins a batch with everything that a record of the session must come after: the end of a
+    /// dead process, the pauses of more than one session, and overdue deadlines.
+    async fn begin(&self, session: SessionId) -> Result<Batch, Error> {
+        self.ledger.read_pauses().await?;
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        batch.take_over()?;
+        batch.record_pauses(&self.ledger)?;
+        batch.record_overdue()?;
+        Ok(batch)
     }
 
     async fn session_of(&self, request: RequestId) -> Result<SessionId, Error> {
@@ -295,13 +297,40 @@ impl Batch {
 
     /// Records the end of the process that served the session. The lock on the journal proves that
     /// it is gone.
-    fn take_over(&mut self) -> Result<bool, Error> {
-        let left = takeover::observations(&self.session);
-        let any = !left.is_empty();
-        for observation in left {
+    fn take_over(&mut self) -> Result<(), Error> {
+        for observation in takeover::observations(&self.session) {
+            self.record(observation)?;
+        }
+        Ok(())
+    }
+
+    fn unobserved_pauses(&self, ledger: &Ledger) -> Vec<Observation> {
+        let agent = self.session.agent.clone().unwrap_or_default();
+        ledger.unobserved_pauses(&self.session, &agent)
+    }
+
+    /// Records the pauses of more than one session that this one has not observed. A claim of a
+    /// client would start its call otherwise.
+    fn record_pauses(&mut self, ledger: &Ledger) -> Result<bool, Error> {
+        let owed = self.unobserved_pauses(ledger);
+        let any = !owed.is_empty();
+        for observation in owed {
             self.record(observation)?;
         }
         Ok(any)
+    }
+
+    /// Cancels the calls of the scope that run. Without a process, only clients run calls.
+    fn cancel_running(&mut self, cancel: &CancelRunning) -> Result<(), Error> {
+        for call in cancel.calls_of(&self.session) {
+            let (reason, by) = (cancel.reason.clone(), cancel.by.clone());
+            let command = Command::CancelCall { call, reason, by };
+            // A call may have been cancelled with the agent that made it.
+            if let Ok(observation) = admit_at(&self.session, self.now, command) {
+                self.record(observation)?;
+            }
+        }
+        Ok(())
     }
 
     fn record_overdue(&mut self) -> Result<bool, Error> {
@@ -341,6 +370,9 @@ impl Batch {
     }
 
     async fn append(self, ledger: &Ledger) -> Result<(), Error> {
+        if self.facts.is_empty() {
+            return Ok(());
+        }
         let open_before = open_work(&self.before.session);
         ledger
             .append(

@@ -97,7 +97,7 @@ pub enum Operation {
         target: PauseTarget,
         /// The reason.
         reason: Option<String>,
-        /// True to cancel the calls that run. Nothing runs at a desk.
+        /// True to cancel the calls that run. Without a service, only clients run calls.
         cancel_running: bool,
     },
     /// Ends a pause. Its calls start, unless another pause holds them.
@@ -298,10 +298,7 @@ impl Executor<'_> {
                 cancel_running,
             } => match self {
                 Executor::Engine(it) => it.pause(target, reason, cancel_running, by).await,
-                Executor::Desk(desk) => {
-                    desk.pause_and_cancel(target, reason, cancel_running, by)
-                        .await
-                }
+                Executor::Desk(desk) => desk.pause(target, reason, cancel_running, by).await,
             },
             Operation::Unpause { target, reason } => match self {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,

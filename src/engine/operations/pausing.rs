@@ -75,18 +75,8 @@ impl Engine {
             by: by.clone(),
         });
         let seq = self.command(session, command).await?;
-        if !cancel_running {
-            return Ok(seq);
-        }
-        let cancel = cancel();
-        if let Some(turn) = self.turn_at_desk(session).await {
-            let desk = turn.desk();
-            let cancelling = async move { desk.cancel_held(session, &cancel).await };
-            turn.write(cancelling).await?;
-        } else if self.agent_of(session).await.is_ok() {
-            let cancel = Some(cancel);
-            self.ask_task(session, |reply| Input::ObservePauses { cancel, reply })
-                .await?;
+        if cancel_running {
+            self.observes(session, &scope, Some(&cancel())).await?;
         }
         Ok(seq)
     }
@@ -175,16 +165,10 @@ impl Engine {
         }
         if let Some(turn) = self.turn_at_desk(session).await {
             let (desk, cancel) = (turn.desk(), cancel.cloned());
-            let observing = async move {
-                let last = desk.observe_pauses(session).await?;
-                match cancel {
-                    Some(cancel) => desk.cancel_held(session, &cancel).await,
-                    None => Ok(last),
-                }
-            };
+            let observing = async move { desk.observe_pauses(session, cancel.as_ref()).await };
             return turn.write(observing).await.map(drop);
         }
-        let agent = self.agent(&opened.agent)?;
+        let agent = self.agent_of(session).await?;
         let (reply, observed) = oneshot::channel();
         let cancel = cancel.cloned();
         let input = Input::ObservePauses { cancel, reply };
@@ -211,8 +195,8 @@ impl Engine {
 }
 
 impl Desk {
-    /// Pauses as [`Engine::pause`] does, and cancels nothing. [`Desk::operate`] with
-    /// [`Operation::Pause`](crate::engine::Operation::Pause) can cancel the calls that clients run.
+    /// Pauses as [`Engine::pause`] does. A desk runs nothing, so `cancel_running` cancels the calls
+    /// that clients run.
     ///
     /// # Errors
     /// Those of [`Engine::pause`].
@@ -220,21 +204,32 @@ impl Desk {
         &self,
         target: PauseTarget,
         reason: Option<String>,
+        cancel_running: bool,
         by: Actor,
     ) -> Result<Seq, Error> {
+        let scope = target.scope();
+        let cancel = cancel_running.then(|| CancelRunning {
+            scope: scope.clone(),
+            reason: reason.clone(),
+            by: by.clone(),
+        });
         let Some(session) = target.session() else {
             if let PauseTarget::Agent(name) = &target {
                 expect_sessions(&self.ledger, name).await?;
             }
-            let (scope, now) = (target.scope(), self.clock.now());
+            let now = self.clock.now();
             let recorded = self.ledger.pause_sessions(scope, reason, by, now).await?;
             let seq = recorded.map_err(Error::Refused)?;
-            self.all_observe_pauses().await?;
+            self.all_observe_pauses(cancel.as_ref()).await?;
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
-        self.take(session, Command::Pause(PauseCommand { tool, reason, by }))
-            .await
+        let command = Command::Pause(PauseCommand { tool, reason, by });
+        let seq = self.take(session, command).await?;
+        if cancel.is_some() {
+            self.observe_pauses(session, cancel.as_ref()).await?;
+        }
+        Ok(seq)
     }
 
     /// Ends a pause as [`Engine::unpause`] does. Its calls start in the next process.
@@ -251,7 +246,7 @@ impl Desk {
             let (scope, now) = (target.scope(), self.clock.now());
             let recorded = self.ledger.unpause_sessions(scope, reason, by, now).await?;
             let seq = recorded.map_err(Error::Refused)?;
-            self.all_observe_pauses().await?;
+            self.all_observe_pauses(None).await?;
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
@@ -259,69 +254,9 @@ impl Desk {
             .await
     }
 
-    /// Pauses, and cancels the calls of the target that clients run, if that is asked.
-    pub(super) async fn pause_and_cancel(
-        &self,
-        target: PauseTarget,
-        reason: Option<String>,
-        cancel_running: bool,
-        by: Actor,
-    ) -> Result<Seq, Error> {
-        let cancel = CancelRunning {
-            scope: target.scope(),
-            reason: reason.clone(),
-            by: by.clone(),
-        };
-        let only = target.session();
-        let seq = self.pause(target, reason, by).await?;
-        if !cancel_running {
-            return Ok(seq);
-        }
-        let sessions = match only {
-            Some(session) => BTreeSet::from([session]),
-            None => sessions_with_calls(&self.ledger).await?,
-        };
-        for session in sessions {
-            match self.cancel_held(session, &cancel).await {
-                // A session that cannot be read here is not served here.
-                Ok(_) | Err(Error::Ledger(ledger::Error::Sealed { .. })) => {}
-                Err(error) if only.is_some() => return Err(error),
-                Err(error) => tracing::warn!(%session, %error, "its calls were not cancelled"),
-            }
-        }
-        Ok(seq)
-    }
-
-    /// Cancels the calls of the scope that clients run. Nothing else runs without a process.
-    /// Returns the last record.
-    async fn cancel_held(&self, session: SessionId, cancel: &CancelRunning) -> Result<Seq, Error> {
-        let session_state = self.ledger.load(session).await?.session;
-        let mut last = session_state.head;
-        if let PauseScope::Agent(agent) = &cancel.scope
-            && session_state.agent.as_ref() != Some(agent)
-        {
-            return Ok(last);
-        }
-        for (call, it) in &session_state.calls {
-            let runs = it.runs() && it.held_claim().is_some();
-            if !runs || !session_state.is_covered(&cancel.scope, it) {
-                continue;
-            }
-            let (call, reason, by) = (*call, cancel.reason.clone(), cancel.by.clone());
-            let command = Command::CancelCall { call, reason, by };
-            match self.take(session, command).await {
-                Ok(seq) => last = seq,
-                // It ended, or was cancelled with the agent that made it.
-                Err(Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(last)
-    }
-
-    async fn all_observe_pauses(&self) -> Result<(), Error> {
+    async fn all_observe_pauses(&self, cancel: Option<&CancelRunning>) -> Result<(), Error> {
         for session in sessions_with_calls(&self.ledger).await? {
-            match self.observe_pauses(session).await {
+            match self.observe_pauses(session, cancel).await {
                 // A session that cannot be read here is not served here.
                 Ok(_) | Err(Error::Ledger(ledger::Error::Sealed { .. })) => {}
                 Err(error) => {

@@ -94,9 +94,8 @@ impl SessionTask {
         let calls = self.stream.session.calls.iter();
         let in_vain = calls.filter(|(call, it)| {
             let has_not_begun = || not_begun.iter().any(|start| start.call == **call);
-            it.made_by_program
-                && !self.stream.session.has_key(**call)
-                && (matches!(it.phase, Phase::Ready { .. }) || has_not_begun())
+            let starts_later = matches!(it.phase, Phase::Ready { .. }) || has_not_begun();
+            it.made_by_program && starts_later && !self.stream.session.has_key(**call)
         });
         let taken_back = in_vain.map(|(call, _)| {
             let cancelled = OperatorCancelled {

@@ -336,7 +336,6 @@ impl SessionTask {
         let now = self.shared.clock.now();
         self.put_at(now, Vec::new(), Objects::default()).await?;
         self.perform().await?;
-        self.word_client_result(&mut command);
         let attempt = AttemptedAnswer::of(&self.stream.session, &command);
         let admitted = admit_at(&self.stream.session, now, command);
         match admitted.and_then(|it| self.fits_redacted(it)) {

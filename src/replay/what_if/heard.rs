@@ -355,3 +355,8 @@ fn reported(observation: &Observation) -> Option<(Seq, u32)> {
     }
     None
 }
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may fail")]
+#[path = "catalog_tests.rs"]
+mod catalog_tests;

@@ -8,6 +8,7 @@ use recount::journal::{Actor as Kind, Append, Draft, Hash, Journal, MemoryJourna
 use recount::ledger::{Ledger, PauseTarget};
 use recount::prelude::*;
 use recount::session::{Event, OpenKind, Outcome, PauseScope, Rejection, Seq};
+use recount::tool::ToolChanges;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -158,7 +159,7 @@ fn pause_that_no_session_has_observed_holds_after_a_crash() {
 }
 
 /// Appends what an engine appends first when everything is paused.
-async fn append_to_own_stream(journal: &dyn Journal) {
+pub(super) async fn append_to_own_stream(journal: &dyn Journal) {
     let head = journal.head(Uuid::nil()).await.unwrap();
     let (seq, prev) = head.map_or((0, Hash::ZERO), |head| (head.seq, head.hash));
     let body = json!({
@@ -299,8 +300,8 @@ fn desk_pauses_and_the_next_process_starts_nothing() {
         session,
         tool: tool.to_owned(),
     };
-    wait(desk.pause(target("pay"), why(), ada())).unwrap();
-    let refused = wait(desk.pause(target("pya"), why(), ada()));
+    wait(desk.pause(target("pay"), why(), false, ada())).unwrap();
+    let refused = wait(desk.pause(target("pya"), why(), false, ada()));
     assert!(matches!(
         refused,
         Err(Error::Refused(Rejection::UnknownTool { .. }))
@@ -320,4 +321,36 @@ fn desk_pauses_and_the_next_process_starts_nothing() {
     assert_eq!(world.till.attempts(), [1, 2]);
     wait(assert_lawful(&ledger, session));
     next.end();
+}
+
+/// A tool that came while the session lived. The call waits for the end of a pause without a task,
+/// and runs then, although the registered agent does not have its tool.
+#[test]
+fn end_of_a_pause_starts_the_call_of_a_changed_tool() {
+    let (world, runs) = (World::new(), Arc::default());
+    let look = T::simple("look", "Looks", |_| async { Ok(json!({})) });
+    let life = world.life(Agent::new().tools(look));
+    life.run(async {
+        let live = life.engine().session("support").open().await.unwrap();
+        let changes = ToolChanges::new().with(counted(&runs));
+        live.change_tools(changes).await.unwrap();
+        let everything = PauseTarget::Everything;
+        let paused = life.engine().pause(everything, why(), false, ada());
+        paused.await.unwrap();
+        // The key keeps the call when its caller and the last handle go.
+        let mut updates = live.subscribe();
+        let calling = tokio::spawn(async move {
+            let key = "order-7";
+            live.call_with_key("pay", json!({}), key, ada()).await
+        });
+        updates.wait_for(is("call_ready")).await.unwrap();
+        calling.abort();
+    });
+    life.settle();
+    let ended = life.engine().unpause(PauseTarget::Everything, None, ada());
+    life.run(ended).unwrap();
+    life.settle();
+    let told: Vec<_> = world.facts().iter().map(|it| it.event.kind()).collect();
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "{told:?}");
+    life.end();
 }

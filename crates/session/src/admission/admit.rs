@@ -50,7 +50,7 @@ pub(crate) fn admit_with(
     fits(observation_of(session, now, command, claims)?)
 }
 
-type AdmitsClaims = fn(&Session, ClaimCommand) -> Result<Observation, Rejection>;
+type AdmitsClaims = fn(&Session, Timestamp, ClaimCommand) -> Result<Observation, Rejection>;
 
 /// Returns the observation if the journal can record it.
 ///
@@ -145,7 +145,7 @@ fn observation_of(
     claims: AdmitsClaims,
 ) -> Result<Observation, Rejection> {
     match command {
-        Command::Claim(command) => claims(session, command),
+        Command::Claim(command) => claims(session, now, command),
         Command::AnswerConfirmation {
             request,
             answer,

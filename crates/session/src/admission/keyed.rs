@@ -47,3 +47,13 @@ pub fn earlier_call(
         None => Ok(None),
     }
 }
+
+impl Session {
+    /// True if the program made the call with an idempotency key, and so may ask for its outcome
+    /// again.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_key(&self, call: Seq) -> bool {
+        self.keys.has(call)
+    }
+}

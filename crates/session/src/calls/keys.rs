@@ -35,6 +35,11 @@ impl KeyedCalls {
         self.0.get(&ObjectHash::of(key.as_bytes())).copied()
     }
 
+    /// True if the call has a key.
+    pub(crate) fn has(&self, call: Seq) -> bool {
+        self.0.values().any(|it| it.call == call)
+    }
+
     /// Adds a call. Returns false if its key is of an earlier call.
     pub(crate) fn add(&mut self, key: &str, call: Seq, it: &FunctionCallReceived) -> bool {
         let key = ObjectHash::of(key.as_bytes());
@@ -44,11 +49,6 @@ impl KeyedCalls {
         let asks_for = asks_for(it);
         self.0.insert(key, KeyedCall { call, asks_for });
         true
-    }
-
-    /// True if this call has a key.
-    pub(crate) fn names(&self, call: Seq) -> bool {
-        self.0.values().any(|it| it.call == call)
     }
 
     /// True if no call has a key.

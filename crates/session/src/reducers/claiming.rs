@@ -20,6 +20,7 @@ use crate::record::observation::{
 use crate::state::session::Session;
 use crate::values::actor::Actor;
 use crate::values::id::Seq;
+use crate::values::time::Timestamp;
 
 /// The rules that a reader of claims must know. An older program would start the call itself.
 const RULES_OF_CLAIMS: u32 = 2;
@@ -86,20 +87,26 @@ pub(crate) fn call_claimed(session: &mut Session, at: Seq, it: &CallClaimed) {
     }
 }
 
-/// Turns a request of a client into an observation, or rejects it.
-pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, Rejection> {
+/// Turns a request of a client that arrives at `now` into an observation, or rejects it.
+pub(crate) fn admit(
+    session: &Session,
+    now: Timestamp,
+    it: ClaimCommand,
+) -> Result<Observation, Rejection> {
     fits(&it.claim)?;
     let ClaimCommand {
         call, claim, by, ..
     } = it;
-    let attempt = it
-        .attempt
-        .unwrap_or_else(|| usual(session, call, &it.action));
+    let attempt = match it.attempt {
+        Some(attempt) => attempt,
+        None => usual(session, call, &it.action)?,
+    };
     let held_by = |by: Option<&Actor>| held(session, call, attempt, &claim, by);
     let rules = RULES_OF_CLAIMS;
     Ok(match it.action {
         ClaimAction::Claim { until_us } => {
             claimable(session, call, attempt)?;
+            let until_us = in_session_time(session, now, until_us);
             CallClaimed {
                 call,
                 attempt,
@@ -113,7 +120,7 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
         ClaimAction::Renew { until_us } => {
             let held = held_by(Some(&by))?;
             // A renewal never shortens a lease, so the record has the end that is in force.
-            let until_us = until_us.max(held.until);
+            let until_us = in_session_time(session, now, until_us).max(held.until);
             LeaseRenewed {
                 call,
                 attempt,
@@ -169,14 +176,28 @@ pub(crate) fn admit(session: &Session, it: ClaimCommand) -> Result<Observation, 
     })
 }
 
+/// The end of a lease that the caller's clock counts from `now`.
+///
+/// The session's time never runs backwards, so it may be ahead of a clock that was set back. The
+/// lease is counted from the session's time then. Otherwise it could pass before it began, and a
+/// renewal would have no effect.
+fn in_session_time(session: &Session, now: Timestamp, until: Timestamp) -> Timestamp {
+    let ahead = session.at.0.saturating_sub(now.0).max(0);
+    Timestamp(until.0.saturating_add(ahead))
+}
+
 /// The start that a request without a number is about. For a claim it is the next one. Otherwise it
 /// is the newest one, also of a call that ended with an unknown outcome.
-fn usual(session: &Session, call: Seq, action: &ClaimAction) -> u32 {
-    let open = session.calls.get(&call).map(|open| open.attempts);
-    let lapsed = || Some(session.lapsed.get(&call)?.attempt);
-    let newest = open.or_else(lapsed).unwrap_or_default();
+///
+/// # Errors
+/// The outcome of a call that has ended otherwise.
+fn usual(session: &Session, call: Seq, action: &ClaimAction) -> Result<u32, Rejection> {
+    let newest = match session.lapsed.get(&call) {
+        Some(lapsed) => lapsed.attempt,
+        None => open_call(session, call)?.attempts,
+    };
     let claims = matches!(action, ClaimAction::Claim { .. });
-    newest.saturating_add(u32::from(claims))
+    Ok(newest.saturating_add(u32::from(claims)))
 }
 
 /// The end of a run as its client reports it: the tool, the response, and the reason of a failure.

@@ -291,18 +291,6 @@ impl Session {
         }
     }
 
-    /// True if the caller gave the call an idempotency key, so that it may ask for it again.
-    ///
-    /// ```
-    /// use recount_session::{Seq, Session, SessionId};
-    /// let session = Session::new(SessionId(uuid::Uuid::nil()));
-    /// assert!(!session.has_key(Seq(4)));
-    /// ```
-    #[must_use]
-    pub fn has_key(&self, call: Seq) -> bool {
-        self.keys.names(call)
-    }
-
     /// Takes over the terms that a record names.
     ///
     /// A missing object counts as empty. Loaders make sure that none is missing.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::engine::admission::client_results::{named_tool, response_of};
 use crate::engine::agents::hooks::{Calls, answers, changed, contained, withheld};
 use crate::engine::effects::performer::InFlight;
 use crate::engine::error::Error;
@@ -163,54 +164,40 @@ impl SessionTask {
         fits(answer.clone().into()).unwrap_or_else(too_large)
     }
 
-    /// Passes a supplied response to `before_tool_response` if it would be accepted, or might equal
-    /// the recorded one. The recorded one went through the hook, too.
+    /// Passes a supplied response, or the result of a client, to `before_tool_response` if it would
+    /// be accepted, or might equal the recorded one. The recorded one went through the hook, too.
     ///
     /// Returns the command and reply if the hook does not apply.
     pub(in crate::engine) fn show_supplied(
         &mut self,
-        command: Command,
+        mut command: Command,
         reply: Reply<Seq>,
     ) -> Option<(Command, Reply<Seq>)> {
+        self.word_client_result(&mut command);
         let Some(before) = self.agent.hooks.before_tool_response.clone() else {
             return Some((command, reply));
         };
-        let admitted = admit(&self.stream.session, command.clone());
-        let taken = admitted.is_ok();
-        let compared = matches!(admitted, Err(Rejection::AlreadySupplied { .. }));
-        let Command::SupplyResponse {
-            call,
-            name,
-            response,
-            will_continue,
-            by,
-        } = command
-        else {
+        let Some((call, response)) = response_of(&mut command) else {
             return Some((command, reply));
         };
-        let id = self.stream.session.calls.get(&call);
-        let id = id.and_then(|it| it.wire_id.clone());
+        let response = response.clone();
+        let session = &self.stream.session;
+        let open = session.calls.get(&call);
+        let id = open.and_then(|it| it.wire_id.clone());
+        let name = named_tool(&command).or_else(|| open.map(|it| it.name.clone()));
+        let name = name.unwrap_or_default();
+        let admitted = admit(session, command.clone());
+        let taken = admitted.is_ok();
+        let compared = matches!(admitted, Err(Rejection::AlreadySupplied { .. }));
         if !taken && !compared {
-            let command = Command::SupplyResponse {
-                call,
-                name,
-                response,
-                will_continue,
-                by,
-            };
             return Some((command, reply));
         }
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
         let asking = async move {
-            let named = (name.clone(), id);
-            let response = before.of_one(named, response, &state, shape).await;
-            let command = Command::SupplyResponse {
-                call,
-                name,
-                response,
-                will_continue,
-                by,
-            };
+            let changed = before.of_one((name, id), response, &state, shape).await;
+            if let Some((_, response)) = response_of(&mut command) {
+                *response = changed;
+            }
             // For a repeat, the hook's result is only compared.
             let state = if taken { state } else { State::default() };
             let _ = own.send(Input::ResponseHookDone {

@@ -4,7 +4,7 @@ use crate::engine::error::Error;
 use crate::engine::inputs::inbox::CancelRunning;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
-use crate::session::{Command, Effect, Observation, Seq, owed};
+use crate::session::{Command, Effect, Observation, owed};
 
 impl SessionTask {
     /// Adds the pauses of more than one session that this one has not observed, before everything
@@ -59,13 +59,7 @@ impl SessionTask {
 
     /// Cancels the calls of the scope whose tool runs at this moment.
     async fn cancel_running(&mut self, cancel: CancelRunning) -> Result<(), Error> {
-        let session = &self.stream.session;
-        let runs = session
-            .calls
-            .iter()
-            .filter(|(_, call)| call.runs() && session.is_covered(&cancel.scope, call));
-        let runs: Vec<Seq> = runs.map(|(call, _)| *call).collect();
-        for call in runs {
+        for call in cancel.calls_of(&self.stream.session) {
             let (reason, by) = (cancel.reason.clone(), cancel.by.clone());
             let command = Command::CancelCall { call, reason, by };
             match Box::pin(self.command(command)).await {

@@ -238,3 +238,8 @@ pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
     reason = "a test may fail"
 )]
 mod tests;
+
+#[cfg(test)]
+#[path = "claim_guard_tests.rs"]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod guard_tests;

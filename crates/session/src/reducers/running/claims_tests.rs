@@ -8,20 +8,20 @@ use crate::{
     rules_needed,
 };
 
-fn tools(rule: InDoubt) -> Toolbox {
+pub(super) fn tools(rule: InDoubt) -> Toolbox {
     toolbox().at_client("pack").in_doubt("pack", rule)
 }
 
-fn ready(rule: InDoubt) -> History {
+pub(super) fn ready(rule: InDoubt) -> History {
     let begun = history().opened("shop").attached(&tools(rule)).connected();
     begun.call("c1", "pack", json!({"n": 1}))
 }
 
-fn held(rule: InDoubt) -> History {
+pub(super) fn held(rule: InDoubt) -> History {
     ready(rule).claimed("w1", 60_000)
 }
 
-fn done(history: &History, attempt: u32, claim: &str) -> Command {
+pub(super) fn done(history: &History, attempt: u32, claim: &str) -> Command {
     let request = ClaimAction::Return {
         name: "pack".to_owned(),
         response: Json::of(&json!({"packed": 4})),
@@ -30,7 +30,7 @@ fn done(history: &History, attempt: u32, claim: &str) -> Command {
     asks(history, attempt, claim, request)
 }
 
-fn asks(history: &History, attempt: u32, claim: &str, action: ClaimAction) -> Command {
+pub(super) fn asks(history: &History, attempt: u32, claim: &str, action: ClaimAction) -> Command {
     Command::Claim(ClaimCommand {
         call: history.call_seq(),
         attempt: Some(attempt),
@@ -40,7 +40,7 @@ fn asks(history: &History, attempt: u32, claim: &str, action: ClaimAction) -> Co
     })
 }
 
-fn refused(history: &History, command: Command) -> &'static str {
+pub(super) fn refused(history: &History, command: Command) -> &'static str {
     history.rejection(command).code()
 }
 
@@ -91,6 +91,8 @@ fn only_the_lease_puts_a_clients_run_in_doubt() {
             "{:?}",
             history.kinds()
         );
+        let starts = history.kinds().into_iter();
+        assert_eq!(starts.filter(|it| *it == "call_started").count(), 1);
     }
     let passed = held.clone().timed_out();
     assert!(
@@ -106,7 +108,7 @@ fn only_the_lease_puts_a_clients_run_in_doubt() {
     );
 }
 
-fn ends(not_begun: bool) -> ClaimAction {
+pub(super) fn ends(not_begun: bool) -> ClaimAction {
     let reason = None;
     ClaimAction::End { reason, not_begun }
 }
