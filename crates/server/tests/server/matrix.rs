@@ -70,7 +70,7 @@ impl Row {
 
     async fn send(&self, bench: &Bench, token: Option<&str>, place: &Place) -> Reply {
         let mut request = Request::builder()
-            .method(self.method)
+            .method(self.method.to_uppercase().as_str())
             .uri(self.path_for(place));
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));

@@ -1,6 +1,6 @@
 //! A world: one session that a tenant may see, and two that are foreign to it.
 
-use recount::engine::LiveHandle;
+use recount::engine::{LiveHandle, Updates};
 use recount::prelude::{Actor, Agent, Engine, T, ToolConfirmation, json};
 use recount::session::{AllowFor, RequestId, Seq, SessionId};
 use recount_server::{Grant, Role};
@@ -67,6 +67,7 @@ pub(crate) async fn engine() -> Engine {
         });
         Agent::new()
             .model("none")
+            .strict()
             .tools(T::confirm(refund, "Refund this order?"))
             .tools(mail)
             .tools(T::long_running(ship))
@@ -80,24 +81,18 @@ pub(crate) async fn engine() -> Engine {
 async fn place(engine: &Engine, agent: &str, tenant: &str, text: &str) -> Place {
     let opening = engine.session(agent).label("tenant", tenant);
     let handle = opening.external_id(text).open().await.unwrap();
-    let session = handle.session_id();
+    let (session, mut updates) = (handle.session_id(), handle.subscribe());
     let ada = || Actor::embedder("ada");
     call(&handle, "mail", text);
-    let mail = asked(&handle, "mail").await;
+    let mail = asked(&handle, &mut updates).await;
     let five = ToolConfirmation::confirmed().and_allow_for(AllowFor::Count(5));
     let leave = engine.answer(mail.1, five, ada()).await.unwrap();
+    recorded(&mut updates, "tool_returned").await;
     call(&handle, "ship", text);
-    let paused = loop {
-        if let Some(paused) = handle.paused().await.unwrap().pop() {
-            break paused.call;
-        }
-        tokio::task::yield_now().await;
-    };
+    recorded(&mut updates, "tool_paused").await;
+    let paused = handle.paused().await.unwrap()[0].call;
     call(&handle, "refund", text);
-    let (_, request) = asked(&handle, "refund").await;
-    while handle.session().await.unwrap().calls.contains_key(&mail.0) {
-        tokio::task::yield_now().await;
-    }
+    let (_, request) = asked(&handle, &mut updates).await;
     Place {
         session,
         request,
@@ -107,8 +102,14 @@ async fn place(engine: &Engine, agent: &str, tenant: &str, text: &str) -> Place 
     }
 }
 
+/// Waits until an event of this kind is recorded.
+async fn recorded(updates: &mut Updates, kind: &str) {
+    let found = updates.wait_for(|event| event.kind() == kind).await;
+    assert!(found.is_some(), "the session has ended without {kind}");
+}
+
 /// Calls a tool without waiting for its outcome.
-pub(crate) fn call(handle: &LiveHandle, tool: &str, text: &str) {
+fn call(handle: &LiveHandle, tool: &str, text: &str) {
     let (handle, tool, args) = (handle.clone(), tool.to_owned(), json!({ "note": text }));
     let calling = async move {
         let by = Actor::embedder("pipeline");
@@ -118,13 +119,9 @@ pub(crate) fn call(handle: &LiveHandle, tool: &str, text: &str) {
     drop(tokio::spawn(calling));
 }
 
-/// Waits for the confirmation request of a tool. Returns the call and the request.
-pub(crate) async fn asked(handle: &LiveHandle, tool: &str) -> (Seq, RequestId) {
-    loop {
-        let open = handle.pending().await.unwrap();
-        if let Some(asked) = open.into_iter().find(|it| it.tool == tool) {
-            return (asked.call, asked.id);
-        }
-        tokio::task::yield_now().await;
-    }
+/// Waits for the next confirmation request. Returns the call and the request.
+async fn asked(handle: &LiveHandle, updates: &mut Updates) -> (Seq, RequestId) {
+    recorded(updates, "confirmation_requested").await;
+    let asked = handle.pending().await.unwrap().remove(0);
+    (asked.call, asked.id)
 }
