@@ -130,13 +130,13 @@ codes! {
     InvalidArgs "invalid-args" UNPROCESSABLE_ENTITY "The arguments do not fit their schema";
     InvalidLeave "invalid-leave" UNPROCESSABLE_ENTITY "The bound of the standing leave is unfit";
     EditsNotAllowed "edits-not-allowed" UNPROCESSABLE_ENTITY "The tool allows no other arguments";
-    LeaveNotPermitted "leave-not-permitted" UNPROCESSABLE_ENTITY "The tool permits no standing leave";
+    LeaveNotPermitted "leave-not-permitted" UNPROCESSABLE_ENTITY "The tool permits no leave";
     OtherContent "other-content" UNPROCESSABLE_ENTITY "The approval differs from the first";
     AnswersTheCall "answers-the-call" UNPROCESSABLE_ENTITY "The answer is a result of the call";
     ForeignSession "foreign-session" UNPROCESSABLE_ENTITY "The answer names another session";
     WrongName "wrong-name" UNPROCESSABLE_ENTITY "The call is of another tool";
     WrongId "wrong-id" UNPROCESSABLE_ENTITY "The response is for another call";
-    ResponseNotAnObject "response-not-an-object" UNPROCESSABLE_ENTITY "The result is no JSON object";
+    ResponseNotAnObject "response-not-an-object" UNPROCESSABLE_ENTITY "The result is no object";
     UnfitState "unfit-state" UNPROCESSABLE_ENTITY "A value of the state is unfit";
     UnfitKey "unfit-key" UNPROCESSABLE_ENTITY "The key of the call is unfit";
     UnfitClaim "unfit-claim" UNPROCESSABLE_ENTITY "The id of the claim is unfit";
@@ -153,7 +153,7 @@ codes! {
     NotWritable "not-writable" SERVICE_UNAVAILABLE "The journal cannot be written";
     Unreadable "unreadable" INTERNAL_SERVER_ERROR "A record cannot be read";
     NewerRules "newer-rules" INTERNAL_SERVER_ERROR "The session has newer rules";
-    UnknownField "unknown-field" INTERNAL_SERVER_ERROR "A catalog or policies have an unknown field";
+    UnknownField "unknown-field" INTERNAL_SERVER_ERROR "A recorded field is unknown here";
     Damaged "damaged" INTERNAL_SERVER_ERROR "The journal is damaged";
     KeyStore "key-store" INTERNAL_SERVER_ERROR "The key store cannot be used";
     Journal "journal" INTERNAL_SERVER_ERROR "The journal failed";

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::problems::{Code, Problem};
 
-/// The maximum size of a body unless the embedder sets another one, in bytes: as at the control
-/// socket, the largest record and the JSON around it.
+/// The default maximum size of a body, in bytes. As at the control socket, it is the largest record
+/// and the JSON around it.
 pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
 
 /// The maximum depth of a body. A record holds no deeper JSON.

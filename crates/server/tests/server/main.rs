@@ -9,6 +9,7 @@
 mod bench;
 
 mod answering;
+mod approvers;
 mod browsers;
 mod documents;
 mod listings;

@@ -19,7 +19,7 @@ enum Need {
     /// None.
     Nothing,
     /// Any valid credentials; the response is about the caller alone.
-    Anyone,
+    Caller,
     /// Any valid credentials; the response lists what the caller may see.
     Listing,
     /// This role in the session that the request names.
@@ -96,8 +96,8 @@ fn rows() -> Vec<Row> {
         row("get", "/v1/openapi.json", Need::Nothing, 200),
         // Without a token of its own; `browsers` has its tests.
         row("get", "/login", Need::Nothing, 401),
-        row("get", "/v1/me", Need::Anyone, 200),
-        row("post", "/v1/logout", Need::Anyone, 204),
+        row("get", "/v1/me", Need::Caller, 200),
+        row("post", "/v1/logout", Need::Caller, 204),
         row("get", "/v1/sessions", Need::Listing, 200),
         row("get", "/v1/pending", Need::Listing, 200),
         row("get", "/v1/leaves", Need::Listing, 200),
@@ -198,7 +198,7 @@ async fn role_decides_in_own_sessions() {
             let reply = row.send(&world.bench, Some(&token), &world.own).await;
             let expected = match row.needs {
                 Need::In(needed) if role < needed => 403,
-                Need::In(_) | Need::Nothing | Need::Anyone | Need::Listing => row.allowed,
+                Need::In(_) | Need::Nothing | Need::Caller | Need::Listing => row.allowed,
             };
             let cell = format!("{} {} as {role}", row.method, row.path);
             assert_eq!(status(&reply), expected, "{cell}: {}", reply.text);
@@ -295,7 +295,7 @@ async fn request_without_credentials_is_refused() {
             .await;
         let expected = match row.needs {
             Need::Nothing => row.allowed,
-            Need::Anyone | Need::Listing | Need::In(_) => 401,
+            Need::Caller | Need::Listing | Need::In(_) => 401,
         };
         assert_eq!(none.status, expected, "{}", row.path);
         assert_eq!(wrong.status, expected, "{}", row.path);
