@@ -39,7 +39,6 @@ pub fn router(engine: Engine, access: Access) -> Router {
 
 impl Service {
     /// Returns the router of this service.
-    #[must_use]
     pub fn router(self) -> Router {
         let access = self.access.clone();
         let site = || from_fn_with_state(access.clone(), check_site);

@@ -1,12 +1,15 @@
 //! Problem details (RFC 9457): the body of every response that is no success.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use recount::control::{OnRecord, Refusal};
 use recount::session::{Actor, FoundAs, RequestId, Seq, SessionId, Timestamp};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::codes::Code;
 
@@ -28,8 +31,13 @@ const RETRY_AFTER_S: u16 = 5;
 ///  "session":"0199…","at":21,"at_us":1763980000000000,"confirmed":true,
 ///  "by":{"name":"ada","authenticated_by":"token"}}
 /// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Problem(Box<Content>);
+
+/// The members of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct Problem {
+struct Content {
     /// The URI of the kind of problem, made from the code.
     #[serde(rename = "type")]
     kind: String,
@@ -92,7 +100,7 @@ impl Problem {
     /// assert_eq!(problem.code(), Code::UnknownSession);
     /// ```
     pub fn new(code: Code, detail: impl Into<String>) -> Problem {
-        Problem {
+        let content = Content {
             kind: format!("urn:problem-type:recount:{}", code.as_str()),
             title: code.title(),
             status: code.status().as_u16(),
@@ -108,54 +116,73 @@ impl Problem {
             leaves_open: false,
             instead: None,
             on_record: None,
-        }
+        };
+        Problem(Box::new(content))
     }
 
     /// The code.
     #[must_use]
     pub fn code(&self) -> Code {
-        self.code
+        self.0.code
     }
 
     /// True if a rule of the session refused the operation.
     pub(crate) fn is_refusal(&self) -> bool {
         // Only the conversion of a refusal names a session.
-        self.session.is_some()
+        self.0.session.is_some()
     }
 
     /// The problem with another code and the same description.
     pub(crate) fn with_code(self, code: Code) -> Problem {
-        Problem::new(code, self.detail)
+        Problem::new(code, self.0.detail)
     }
 
     /// The problem of an operation that is recorded nevertheless.
     pub(crate) fn behind_record(mut self, on_record: OnRecord) -> Problem {
         let seq = on_record.seq;
-        self.detail = format!("it is on record at seq {seq}, but {}", self.detail);
-        self.on_record = Some(Box::new(on_record));
+        let content = &mut self.0;
+        content.detail = format!("it is on record at seq {seq}, but {}", content.detail);
+        content.on_record = Some(Box::new(on_record));
         self
+    }
+}
+
+impl PartialSchema for Problem {
+    fn schema() -> RefOr<Schema> {
+        Content::schema()
+    }
+}
+
+impl ToSchema for Problem {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Problem")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Content::schemas(schemas);
     }
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let mut problem = Problem::new(Code::of_refusal(&refusal.code), refusal.text);
-        problem.session = Some(refusal.session);
-        problem.at = refusal.at;
-        problem.at_us = refusal.at_us;
-        problem.confirmed = refusal.confirmed;
-        problem.found = refusal.found;
-        problem.by = refusal.by;
-        problem.until_us = refusal.until;
-        problem.leaves_open = refusal.leaves_open;
-        problem.instead = refusal.instead;
+        let content = &mut problem.0;
+        content.session = Some(refusal.session);
+        content.at = refusal.at;
+        content.at_us = refusal.at_us;
+        content.confirmed = refusal.confirmed;
+        content.found = refusal.found;
+        content.by = refusal.by;
+        content.until_us = refusal.until;
+        content.leaves_open = refusal.leaves_open;
+        content.instead = refusal.instead;
         problem
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, code) = (self.code.status(), self.code);
+        let (status, code) = (self.code().status(), self.code());
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
