@@ -164,10 +164,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The error of a journal that cannot be read.
-    pub async fn pending_of(
-        &self,
-        items: &[OpenItem],
-    ) -> Result<Vec<PendingConfirmation>, Error> {
+    pub async fn pending_of(&self, items: &[OpenItem]) -> Result<Vec<PendingConfirmation>, Error> {
         let mut pending = Vec::with_capacity(items.len());
         for items in items.chunks(AT_ONCE) {
             for asked in self.asked(items).await? {

@@ -1,4 +1,4 @@
-//! What a request carries: its body, ids, parameters, cursor and idempotency key.
+//! The parts of a request: its body, ids, parameters, cursor and idempotency key.
 //!
 //! All of it is read strictly: an unknown key or parameter is refused, so that a misspelt condition
 //! is not ignored. Read `body`, then `params`; `idempotency` is a middleware.

@@ -225,7 +225,7 @@ pub(crate) struct CallShape {
     waits_as: Option<String>,
 }
 
-/// What waits for an answer: `confirmation` or `paused`.
+/// An item that waits for an answer: `confirmation` or `paused`.
 #[derive(ToSchema)]
 pub(crate) struct WaitingShape {
     /// A confirmation request.

@@ -1,4 +1,4 @@
-//! What the service refuses to read, and that no refusal has an effect.
+//! Requests that the service refuses to read, and that have no effect.
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
