@@ -32,7 +32,7 @@ pub use catalog_note::CatalogNote;
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;
 pub use question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
-pub use report::{Report, decisions};
+pub use report::{Report, calls_of, decisions};
 pub use stranger::{Stranger, StrangerOf};
 pub use totals::Totals;
 pub use unread_session::{Unread, UnreadSession};

@@ -107,6 +107,30 @@ pub async fn decisions(
     Ok(report)
 }
 
+/// Returns the calls of one session, in the order of their records.
+///
+/// ```
+/// # async fn example(
+/// #     ledger: recount::ledger::Ledger,
+/// #     session: recount::session::SessionId,
+/// # ) -> Result<(), recount::ledger::Error> {
+/// for call in recount::audit::calls_of(&ledger, session).await? {
+///     println!("{} {}: {}", call.seq, call.tool, call.verdict.as_str());
+/// }
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// [`Error::UnknownSession`]; [`Error::Sealed`] if the session is sealed and its key is missing.
+pub async fn calls_of(ledger: &Ledger, session: SessionId) -> Result<Vec<AuditedCall>, Error> {
+    // The journal's own stream has the nil id and is not a session.
+    if session.0.is_nil() || ledger.journal().head(session.0).await?.is_none() {
+        return Err(Error::UnknownSession { session });
+    }
+    let projection = project(ledger, session, |_| ()).await?;
+    Ok(projection.rows().collect())
+}
+
 /// Returns the sessions that may have selected calls.
 async fn sessions(
     ledger: &Ledger,

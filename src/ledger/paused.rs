@@ -76,7 +76,12 @@ impl Ledger {
         self.paused_of(&items).await
     }
 
-    async fn paused_of(&self, items: &[OpenItem]) -> Result<Vec<PausedCall>, Error> {
+    /// Returns the paused calls of these open items, in their order. Items of other kinds and of
+    /// sealed sessions without a key are omitted.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub async fn paused_of(&self, items: &[OpenItem]) -> Result<Vec<PausedCall>, Error> {
         let mut paused = Vec::new();
         for item in items {
             if item.kind != OpenKind::Paused.as_str() {

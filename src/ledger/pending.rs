@@ -157,11 +157,14 @@ impl Ledger {
         Ok(requests)
     }
 
-    /// Returns the requests of these items.
-    pub(crate) async fn pending_of(
-        &self,
-        items: &[OpenItem],
-    ) -> Result<Vec<PendingConfirmation>, Error> {
+    /// Returns the confirmation requests of these open items, which must be confirmations.
+    ///
+    /// With [`open_work`](recount_journal::Journal::open_work), a caller can list the requests of a
+    /// large journal in pages.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub async fn pending_of(&self, items: &[OpenItem]) -> Result<Vec<PendingConfirmation>, Error> {
         let mut pending = Vec::with_capacity(items.len());
         for items in items.chunks(AT_ONCE) {
             for asked in self.asked(items).await? {

@@ -128,6 +128,20 @@ const PARTS: &[Part] = &[
             "tools",
         ],
     },
+    Part {
+        folder: "crates/server/src",
+        path: "crate",
+        order: &[
+            "problems",
+            "access",
+            "requests",
+            "catalogue",
+            "service",
+            "routes",
+            "openapi",
+            "router",
+        ],
+    },
 ];
 
 /// The entries of a folder, at most.

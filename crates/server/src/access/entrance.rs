@@ -1,0 +1,217 @@
+//! The access to a service: all ways to prove who sends a request.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use recount::engine::{Clock, SystemClock};
+use recount::session::Actor;
+
+use super::authenticator::{Authenticator, bearer};
+use super::logins::{ByCookie, Logins, NewCookie, cookie_of};
+use super::principal::Principal;
+use super::role::{Grant, Role};
+use super::secret::{NoRandomness, Secret};
+use super::site::{self, NotAUrl, PublicUrl};
+use super::tokens::{TOKEN_PREFIX, TokenStore};
+use crate::problems::{Code, Problem};
+
+/// The ways in which requests prove their senders, and the hosts that the service serves.
+///
+/// Without any of them, every request is refused.
+///
+/// ```
+/// use recount_server::{Access, TokenStore};
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("tokens.json");
+/// let access = Access::none()
+///     .with_tokens(TokenStore::open(path)?)
+///     .with_public_url("https://recount.example")?;
+/// # let _ = access;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Access {
+    tokens: Option<Arc<TokenStore>>,
+    others: Vec<Arc<dyn Authenticator>>,
+    /// The principal of the person who starts the service, if it may log in.
+    owner: Option<Principal>,
+    logins: Arc<Logins>,
+    cookie_name: Arc<str>,
+    public_url: Option<PublicUrl>,
+    clock: Arc<dyn Clock>,
+}
+
+/// An authenticated request: its principal, and the token for changes if a cookie proves it.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) principal: Principal,
+    pub(crate) csrf: Option<Secret>,
+}
+
+impl Access {
+    /// An access that admits no request. Further methods add the ways that do.
+    #[must_use]
+    pub fn none() -> Access {
+        let clock = SystemClock::shared();
+        // Cookies know no ports, so two services of one machine need different names.
+        let name = format!("recount_session_{:08x}", clock.entropy() >> 32);
+        Access {
+            tokens: None,
+            others: Vec::new(),
+            owner: None,
+            logins: Arc::default(),
+            cookie_name: name.into(),
+            public_url: None,
+            clock,
+        }
+    }
+
+    /// The access of one person: the user of the operating system who starts the service, as
+    /// [`os_user::current`](recount::control::os_user::current) names it.
+    ///
+    /// The user logs in with a [login token](Access::login_token) and then has the role admin.
+    /// Names of other machines are refused, so the service should listen on loopback alone.
+    ///
+    /// ```
+    /// let access = recount_server::Access::single_user("ada");
+    /// let token = access.login_token()?.unwrap();
+    /// println!("http://127.0.0.1:7878/login?token={}", token.expose());
+    /// # Ok::<(), recount_server::NoRandomness>(())
+    /// ```
+    pub fn single_user(name: impl Into<String>) -> Access {
+        // As at the control socket, the token proves a user of the operating system.
+        let actor = Actor::token(name);
+        let owner = Principal::new(actor, vec![Grant::everywhere(Role::Admin)]);
+        Access {
+            owner: Some(owner),
+            ..Access::none()
+        }
+    }
+
+    /// Admits requests with tokens of this store.
+    #[must_use]
+    pub fn with_tokens(self, tokens: impl Into<Arc<TokenStore>>) -> Access {
+        let tokens = Some(tokens.into());
+        Access { tokens, ..self }
+    }
+
+    /// Admits requests that this authenticator knows. It is asked after the tokens.
+    #[must_use]
+    pub fn with_authenticator(mut self, other: Arc<dyn Authenticator>) -> Access {
+        self.others.push(other);
+        self
+    }
+
+    /// Sets the URL by which clients reach the service. Its host is served beside the names of this
+    /// machine, and its origin may send changes.
+    ///
+    /// # Errors
+    /// If the text is no `http` or `https` URL.
+    pub fn with_public_url(self, url: &str) -> Result<Access, NotAUrl> {
+        let public_url = Some(PublicUrl::parse(url)?);
+        Ok(Access { public_url, ..self })
+    }
+
+    /// Sets the clock for expiries. Defaults to the system's.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Access {
+        Access { clock, ..self }
+    }
+
+    /// The store of tokens, if there is one.
+    #[must_use]
+    pub fn tokens(&self) -> Option<&Arc<TokenStore>> {
+        self.tokens.as_ref()
+    }
+
+    /// Creates a login token for the single user. It opens one session, within ten minutes. `None`
+    /// without a single user.
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn login_token(&self) -> Result<Option<Secret>, NoRandomness> {
+        let Some(owner) = &self.owner else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        self.logins.link(owner.clone(), now).map(Some)
+    }
+
+    /// Uses up a login token and returns the header that sets its cookie.
+    pub(crate) fn log_in(&self, token: &str) -> Result<String, Problem> {
+        let opened = self.logins.open(token, self.clock.now());
+        let opened = opened.map_err(|error| Problem::new(Code::Engine, error.to_string()))?;
+        let unknown = || {
+            let detail = "the login token is unknown, used or expired";
+            Problem::new(Code::Unauthenticated, detail)
+        };
+        let NewCookie { cookie } = opened.ok_or_else(unknown)?;
+        Ok(self.cookie_header(cookie.expose(), ""))
+    }
+
+    /// Ends the session of the request's cookie and returns the header that removes it.
+    pub(crate) fn log_out(&self, request: &Parts) -> String {
+        if let Some(cookie) = cookie_of(&request.headers, &self.cookie_name) {
+            self.logins.close(cookie);
+        }
+        self.cookie_header("", "; Max-Age=0")
+    }
+
+    fn cookie_header(&self, value: &str, more: &str) -> String {
+        let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
+        let secure = if is_https { "; Secure" } else { "" };
+        let name = &self.cookie_name;
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}")
+    }
+
+    /// Checks that the request names a host of the service.
+    pub(crate) fn check_host(&self, request: &Parts) -> Result<(), Problem> {
+        site::check_host(request, self.public_url.as_ref())
+    }
+
+    /// Checks that no page of another site sends a request that changes something.
+    pub(crate) fn check_site(&self, request: &Parts) -> Result<(), Problem> {
+        site::check_site(request, self.public_url.as_ref())
+    }
+
+    /// Returns the sender of the request.
+    ///
+    /// Credentials in `Authorization` must be valid. Otherwise the request is refused, even if a
+    /// cookie would admit it.
+    pub(crate) async fn admit(&self, request: &Parts) -> Result<Admitted, Problem> {
+        let now = self.clock.now();
+        let by_header = |principal| Admitted {
+            principal,
+            csrf: None,
+        };
+        let token = bearer(request).filter(|it| it.starts_with(TOKEN_PREFIX));
+        if let (Some(token), Some(store)) = (token, &self.tokens) {
+            let known = store.recognise(token, now);
+            return known.map(by_header).ok_or_else(unauthenticated);
+        }
+        for other in &self.others {
+            if let Some(principal) = other.authenticate(request).await? {
+                return Ok(by_header(principal));
+            }
+        }
+        if request
+            .headers
+            .contains_key(axum::http::header::AUTHORIZATION)
+        {
+            return Err(unauthenticated());
+        }
+        let cookie = cookie_of(&request.headers, &self.cookie_name);
+        let by_cookie = cookie.and_then(|it| self.logins.recognise(it, now));
+        let ByCookie { principal, csrf } = by_cookie.ok_or_else(unauthenticated)?;
+        Ok(Admitted {
+            principal,
+            csrf: Some(csrf),
+        })
+    }
+}
+
+/// The problem of every request without valid credentials. It does not tell their fault.
+fn unauthenticated() -> Problem {
+    let detail = "expected a valid token in Authorization: Bearer, or the cookie of a login";
+    Problem::new(Code::Unauthenticated, detail)
+}

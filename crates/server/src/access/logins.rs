@@ -1,0 +1,206 @@
+//! Browser logins: one-time login tokens, and the sessions of cookies that they open.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::{HeaderMap, header};
+use recount::session::Timestamp;
+
+use super::principal::Principal;
+use super::secret::{NoRandomness, Secret, SecretHash};
+
+/// The maximum number of cookie sessions. The oldest one ends for a new one.
+const COOKIES_MAX: usize = 256;
+
+/// The maximum number of login tokens that were not used yet.
+const LINKS_MAX: usize = 16;
+
+/// The life of a cookie session, in microseconds: twelve hours, a working day with its breaks.
+const COOKIE_LIFE_US: i64 = 12 * 3600 * 1_000_000;
+
+/// The life of a login token, in microseconds: ten minutes, the time to open a printed link.
+const LINK_LIFE_US: i64 = 600 * 1_000_000;
+
+/// The beginning of a login token.
+const LINK_PREFIX: &str = "rcl_";
+
+/// The unused login tokens, and the sessions of cookies.
+#[derive(Debug, Default)]
+pub(super) struct Logins {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    links: Vec<Link>,
+    cookies: Vec<CookieSession>,
+}
+
+/// A login token that was not used yet.
+#[derive(Debug)]
+struct Link {
+    hash: SecretHash,
+    principal: Principal,
+    until: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+struct CookieSession {
+    hash: SecretHash,
+    principal: Principal,
+    csrf: Secret,
+    until: Timestamp,
+}
+
+/// A new cookie session.
+#[derive(Debug)]
+pub(crate) struct NewCookie {
+    /// The value of the cookie.
+    pub(crate) cookie: Secret,
+}
+
+/// A principal that a cookie proves, with the token for its changes.
+#[derive(Clone, Debug)]
+pub(crate) struct ByCookie {
+    pub(crate) principal: Principal,
+    pub(crate) csrf: Secret,
+}
+
+impl Logins {
+    /// Creates a login token for the principal. It opens one session.
+    pub(super) fn link(
+        &self,
+        principal: Principal,
+        now: Timestamp,
+    ) -> Result<Secret, NoRandomness> {
+        let secret = Secret::generate(LINK_PREFIX)?;
+        let mut state = self.state();
+        if state.links.len() >= LINKS_MAX {
+            state.links.remove(0);
+        }
+        state.links.push(Link {
+            hash: SecretHash::of(secret.expose()),
+            principal,
+            until: Timestamp(now.0.saturating_add(LINK_LIFE_US)),
+        });
+        Ok(secret)
+    }
+
+    /// Uses up a login token and opens a cookie session. `None` for a token that is used, expired
+    /// or unknown.
+    pub(super) fn open(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Option<NewCookie>, NoRandomness> {
+        let (cookie, csrf) = (Secret::generate("")?, Secret::generate("")?);
+        let hash = SecretHash::of(token);
+        let mut state = self.state();
+        state.links.retain(|it| now < it.until);
+        let Some(at) = state.links.iter().position(|it| it.hash.matches(&hash)) else {
+            return Ok(None);
+        };
+        let link = state.links.remove(at);
+        state.cookies.retain(|it| now < it.until);
+        if state.cookies.len() >= COOKIES_MAX {
+            state.cookies.remove(0);
+        }
+        state.cookies.push(CookieSession {
+            hash: SecretHash::of(cookie.expose()),
+            principal: link.principal,
+            csrf,
+            until: Timestamp(now.0.saturating_add(COOKIE_LIFE_US)),
+        });
+        Ok(Some(NewCookie { cookie }))
+    }
+
+    /// The principal of a cookie.
+    pub(super) fn recognise(&self, cookie: &str, now: Timestamp) -> Option<ByCookie> {
+        let hash = SecretHash::of(cookie);
+        let state = self.state();
+        let known = state.cookies.iter().find(|it| it.hash.matches(&hash));
+        known.filter(|it| now < it.until).map(|it| ByCookie {
+            principal: it.principal.clone(),
+            csrf: it.csrf.clone(),
+        })
+    }
+
+    /// Ends the session of a cookie.
+    pub(super) fn close(&self, cookie: &str) {
+        let hash = SecretHash::of(cookie);
+        self.state().cookies.retain(|it| !it.hash.matches(&hash));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is one step, so a panic elsewhere leaves whole lists.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The value of a cookie in the headers of a request.
+pub(super) fn cookie_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let all = headers.get_all(header::COOKIE).iter();
+    let texts = all.filter_map(|it| it.to_str().ok());
+    let mut pairs = texts.flat_map(|it| it.split(';'));
+    pairs.find_map(|pair| {
+        let (found, value) = pair.trim().split_once('=')?;
+        (found == name).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use recount::session::Actor;
+
+    use super::*;
+
+    fn ada() -> Principal {
+        Principal::new(Actor::token("ada"), Vec::new())
+    }
+
+    #[test]
+    fn login_token_opens_one_session() {
+        let (logins, now) = (Logins::default(), Timestamp(0));
+        let link = logins.link(ada(), now).unwrap();
+        let opened = logins.open(link.expose(), now).unwrap().unwrap();
+        assert!(logins.open(link.expose(), now).unwrap().is_none());
+        let known = logins.recognise(opened.cookie.expose(), now).unwrap();
+        assert_eq!(known.principal, ada());
+        assert!(logins.recognise(link.expose(), now).is_none());
+    }
+
+    #[test]
+    fn cookie_ends_with_its_time_and_at_the_logout() {
+        let (logins, now) = (Logins::default(), Timestamp(0));
+        let open = || {
+            let link = logins.link(ada(), now).unwrap();
+            logins.open(link.expose(), now).unwrap().unwrap().cookie
+        };
+        let (one, other) = (open(), open());
+        let late = Timestamp(COOKIE_LIFE_US);
+        assert!(
+            logins
+                .recognise(one.expose(), Timestamp(late.0 - 1))
+                .is_some()
+        );
+        assert!(logins.recognise(one.expose(), late).is_none());
+        logins.close(one.expose());
+        assert!(logins.recognise(one.expose(), now).is_none());
+        assert!(logins.recognise(other.expose(), now).is_some());
+    }
+
+    #[test]
+    fn login_token_expires() {
+        let logins = Logins::default();
+        let link = logins.link(ada(), Timestamp(0)).unwrap();
+        let late = Timestamp(LINK_LIFE_US);
+        assert!(logins.open(link.expose(), late).unwrap().is_none());
+    }
+
+    #[test]
+    fn cookie_is_found_among_others() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::COOKIE, "a=1; recount=x=y ;b=2".parse().unwrap());
+        assert_eq!(cookie_of(&headers, "recount"), Some("x=y"));
+        assert_eq!(cookie_of(&headers, "recoun"), None);
+    }
+}

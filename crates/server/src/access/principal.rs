@@ -1,0 +1,73 @@
+//! The principal of a request: the actor, and the grants of its credentials.
+
+use std::collections::BTreeMap;
+
+use recount::session::Actor;
+
+use super::role::{AgentScope, Grant, Role};
+
+/// The authenticated sender of a request.
+///
+/// Every handler gets it from the credentials of the request, never from a body.
+///
+/// ```
+/// use recount::session::Actor;
+/// use recount_server::{Grant, Principal, Role};
+/// let support = Grant::everywhere(Role::Approver).of_agent("support");
+/// let ada = Principal::new(Actor::embedder("ada"), vec![support]);
+/// assert_eq!(ada.role_in("support", &Default::default()), Some(Role::Approver));
+/// assert_eq!(ada.role_in("billing", &Default::default()), None);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Principal {
+    actor: Actor,
+    grants: Vec<Grant>,
+}
+
+impl Principal {
+    /// A principal with these grants. Without one, no session exists for it.
+    #[must_use]
+    pub fn new(actor: Actor, grants: Vec<Grant>) -> Principal {
+        Principal { actor, grants }
+    }
+
+    /// The actor of what the principal does, as records name it.
+    #[must_use]
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The grants.
+    #[must_use]
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// The highest role in a session of this agent with these labels. `None`: the session does not
+    /// exist for the principal.
+    #[must_use]
+    pub fn role_in(&self, agent: &str, labels: &BTreeMap<String, String>) -> Option<Role> {
+        let covering = self.grants.iter().filter(|it| it.covers(agent, labels));
+        covering.map(|it| it.role).max()
+    }
+
+    /// The highest role in all sessions of this agent, whatever their labels.
+    #[must_use]
+    pub fn role_over_agent(&self, agent: &str) -> Option<Role> {
+        self.role_in(agent, &BTreeMap::new())
+    }
+
+    /// The highest role in all sessions, also sealed ones whose agent and labels are unknown here.
+    #[must_use]
+    pub fn role_over_everything(&self) -> Option<Role> {
+        let is_wide = |it: &&Grant| it.agents == AgentScope::Any && it.labels.is_empty();
+        let wide = self.grants.iter().filter(is_wide);
+        wide.map(|it| it.role).max()
+    }
+
+    /// True if a grant names the agent, or every agent.
+    #[must_use]
+    pub fn knows_agent(&self, agent: &str) -> bool {
+        self.grants.iter().any(|it| it.agents.covers(agent))
+    }
+}

@@ -1,0 +1,191 @@
+//! Roles and grants: what a principal may do, and in which sessions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A role. Each has the rights of those before it.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads sessions, records, requests and audits.
+    Viewer,
+    /// Answers confirmation requests and revokes standing leaves.
+    Approver,
+    /// Supplies results, calls tools, cancels, reconciles, pauses and closes.
+    Operator,
+    /// Changes the service itself.
+    Admin,
+}
+
+impl Role {
+    /// All roles, lowest first.
+    pub const ALL: [Role; 4] = [Role::Viewer, Role::Approver, Role::Operator, Role::Admin];
+
+    /// The name of the role.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Approver => "approver",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text is no role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected viewer, approver, operator or admin, found {found:?}")]
+pub struct NotARole {
+    found: String,
+}
+
+impl FromStr for Role {
+    type Err = NotARole;
+
+    fn from_str(text: &str) -> Result<Role, NotARole> {
+        let named = Role::ALL.into_iter().find(|role| role.as_str() == text);
+        let found = || NotARole {
+            found: text.to_owned(),
+        };
+        named.ok_or_else(found)
+    }
+}
+
+/// The agents of a grant.
+///
+/// ```
+/// use recount_server::AgentScope;
+/// let any: AgentScope = serde_json::from_str(r#""any""#)?;
+/// let some: AgentScope = serde_json::from_str(r#"["support","billing"]"#)?;
+/// assert!(any.covers("orders") && !some.covers("orders"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "AgentText", into = "AgentText")]
+pub enum AgentScope {
+    /// Every agent.
+    #[default]
+    Any,
+    /// Only these agents. Without one, the grant covers nothing.
+    Only(BTreeSet<String>),
+}
+
+/// The spelling of an [`AgentScope`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum AgentText {
+    Any(AnyAgent),
+    Only(BTreeSet<String>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AnyAgent {
+    Any,
+}
+
+impl From<AgentText> for AgentScope {
+    fn from(text: AgentText) -> AgentScope {
+        match text {
+            AgentText::Any(AnyAgent::Any) => AgentScope::Any,
+            AgentText::Only(agents) => AgentScope::Only(agents),
+        }
+    }
+}
+
+impl From<AgentScope> for AgentText {
+    fn from(scope: AgentScope) -> AgentText {
+        match scope {
+            AgentScope::Any => AgentText::Any(AnyAgent::Any),
+            AgentScope::Only(agents) => AgentText::Only(agents),
+        }
+    }
+}
+
+impl AgentScope {
+    /// True if the scope has this agent.
+    #[must_use]
+    pub fn covers(&self, agent: &str) -> bool {
+        match self {
+            AgentScope::Any => true,
+            AgentScope::Only(agents) => agents.contains(agent),
+        }
+    }
+}
+
+/// A role in the sessions of some agents with some labels.
+///
+/// ```json
+/// {"role":"approver","agents":["support"],"labels":{"tenant":"acme"}}
+/// {"role":"admin","agents":"any","labels":{}}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The role.
+    pub role: Role,
+    /// The agents. Defaults to any.
+    #[serde(default)]
+    #[schema(value_type = serde_json::Value)]
+    pub agents: AgentScope,
+    /// The labels that a session must have, all of them.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Grant {
+    /// A grant of the role in every session.
+    ///
+    /// ```
+    /// use recount_server::{Grant, Role};
+    /// let acme = Grant::everywhere(Role::Viewer).of_agent("support").with_label("tenant", "acme");
+    /// assert!(!acme.covers("support", &Default::default()));
+    /// ```
+    #[must_use]
+    pub fn everywhere(role: Role) -> Grant {
+        Grant {
+            role,
+            agents: AgentScope::Any,
+            labels: BTreeMap::new(),
+        }
+    }
+
+    /// The grant with this agent only, or beside the agents that were given before.
+    #[must_use]
+    pub fn of_agent(mut self, agent: impl Into<String>) -> Grant {
+        let mut agents = match self.agents {
+            AgentScope::Any => BTreeSet::new(),
+            AgentScope::Only(agents) => agents,
+        };
+        agents.insert(agent.into());
+        self.agents = AgentScope::Only(agents);
+        self
+    }
+
+    /// The grant for sessions that also have this label.
+    #[must_use]
+    pub fn with_label(mut self, name: impl Into<String>, value: impl Into<String>) -> Grant {
+        self.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// True if the grant covers a session of this agent with these labels.
+    #[must_use]
+    pub fn covers(&self, agent: &str, labels: &BTreeMap<String, String>) -> bool {
+        let has = |(name, value): (&String, &String)| labels.get(name) == Some(value);
+        self.agents.covers(agent) && self.labels.iter().all(has)
+    }
+}

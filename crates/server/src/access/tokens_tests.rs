@@ -1,0 +1,118 @@
+//! Tests of the store of tokens.
+
+use std::fs;
+
+use super::*;
+use crate::access::Role;
+
+const NOW: Timestamp = Timestamp(1_795_183_387_112_345);
+
+fn viewer() -> NewToken {
+    NewToken::new("ada").grant(Grant::everywhere(Role::Viewer))
+}
+
+fn store() -> (tempfile::TempDir, PathBuf, TokenStore) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokens.json");
+    let store = TokenStore::open(&path).unwrap();
+    (directory, path, store)
+}
+
+#[test]
+fn token_is_recognised_until_it_is_revoked() {
+    let (_directory, path, store) = store();
+    let (token, info) = store.create(viewer().role("finance"), NOW).unwrap();
+    // As a service beside the command line has it.
+    let service = TokenStore::open(&path).unwrap();
+    let principal = service.recognise(token.expose(), NOW).unwrap();
+    let actor = principal.actor();
+    assert_eq!(
+        (actor.name.as_str(), actor.issuer()),
+        ("ada", Some("recount"))
+    );
+    let identity = actor.identity.as_ref().unwrap();
+    assert!(identity.roles.contains("finance"));
+    store.revoke(&info.id, NOW).unwrap();
+    assert_eq!(service.recognise(token.expose(), NOW), None);
+    let unknown = store.revoke("0000", NOW).unwrap_err();
+    assert!(matches!(unknown, TokenError::UnknownToken { .. }));
+}
+
+#[test]
+fn token_is_invalid_from_its_expiry_on() {
+    let (_directory, _, store) = store();
+    let until = Timestamp(NOW.0 + 1);
+    let (token, _) = store.create(viewer().expires_at(until), NOW).unwrap();
+    assert!(store.recognise(token.expose(), NOW).is_some());
+    assert_eq!(store.recognise(token.expose(), until), None);
+}
+
+#[test]
+fn guessed_or_cut_token_is_unknown() {
+    let (_directory, _, store) = store();
+    let (token, info) = store.create(viewer(), NOW).unwrap();
+    let text = token.expose();
+    let stored = serde_json::to_string(&store.known().tokens[0].sha256).unwrap();
+    let cut = &text[..text.len() - 1];
+    for guess in ["", "rct_", cut, &info.id, stored.trim_matches('"')] {
+        assert_eq!(store.recognise(guess, NOW), None, "{guess}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn file_is_private_and_has_no_token() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_directory, path, store) = store();
+    let (token, _) = store.create(viewer(), NOW).unwrap();
+    let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let text = fs::read_to_string(&path).unwrap();
+    let random = token.expose().strip_prefix(TOKEN_PREFIX).unwrap();
+    assert!(!text.contains(random));
+    assert!(!format!("{store:?}").contains(random));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let exposed = TokenStore::open(&path).unwrap_err();
+    assert!(matches!(exposed, TokenError::Exposed { mode: 0o640, .. }));
+}
+
+#[test]
+fn invalid_file_leaves_the_known_tokens() {
+    let (_directory, path, store) = store();
+    let (token, _) = store.create(viewer(), NOW).unwrap();
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, "{").unwrap();
+    assert!(store.reload().is_err());
+    assert!(store.recognise(token.expose(), NOW).is_some());
+    fs::write(&path, whole.replace("\"version\": 1", "\"version\": 2")).unwrap();
+    let newer = store.reload().unwrap_err().to_string();
+    assert!(newer.contains("found \"recount-tokens\" 2"), "{newer}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(store.recognise(token.expose(), NOW), None);
+}
+
+#[test]
+fn unfit_new_token_changes_nothing() {
+    let (_directory, path, store) = store();
+    let no_grant = store.create(NewToken::new("ada"), NOW).unwrap_err();
+    assert!(matches!(no_grant, TokenError::NoGrant));
+    let everywhere = Grant::everywhere(Role::Viewer);
+    let unnamed = NewToken::new(" ").grant(everywhere);
+    let unnamed = store.create(unnamed, NOW).unwrap_err();
+    assert!(matches!(unnamed, TokenError::UnfitName { .. }));
+    assert!(!path.exists());
+}
+
+#[test]
+fn tokens_made_at_once_are_all_kept() {
+    let (_directory, path, _) = store();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let store = TokenStore::open(&path).unwrap();
+                store.create(viewer(), NOW).unwrap();
+            });
+        }
+    });
+    assert_eq!(TokenStore::open(&path).unwrap().list().unwrap().len(), 8);
+}

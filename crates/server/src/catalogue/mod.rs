@@ -1,0 +1,11 @@
+//! The catalogue: the sessions of the journal by agent, label, state, time and text.
+//!
+//! It is a cache outside the journal, filled as sessions are read, and complete after any restart.
+//! Read `filter`, then `listing`.
+
+mod filter;
+mod known;
+mod listing;
+
+pub(crate) use filter::{Filter, State};
+pub(crate) use known::{Catalogue, Known};

@@ -1,0 +1,28 @@
+//! The HTTP API of Recount: a router over an engine, for any program and any language.
+
+// Tests stop where they meet the impossible.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        reason = "a test that meets the impossible must stop"
+    )
+)]
+
+mod access;
+mod catalogue;
+mod openapi;
+mod problems;
+mod requests;
+mod router;
+mod routes;
+mod service;
+
+pub use access::{
+    Access, AgentScope, Authenticator, Grant, NewToken, NoRandomness, NotARole, NotAUrl, Principal,
+    Role, Secret, TokenError, TokenInfo, TokenStore, bearer,
+};
+pub use problems::{Code, Problem};
+pub use router::router;
+pub use service::Service;

@@ -1,0 +1,95 @@
+//! Conversion of the library's errors into problems.
+
+use recount::engine;
+use recount::ledger;
+use recount::replay::NoState;
+use recount_journal as journal;
+
+use super::codes::Code;
+use super::problem::Problem;
+
+impl From<engine::Error> for Problem {
+    fn from(error: engine::Error) -> Problem {
+        let detail = match &error {
+            // The text of the library lists the registered agents, which may be foreign.
+            engine::Error::UnknownAgent { name, .. } => format!("there is no agent {name:?}"),
+            error => causes(error),
+        };
+        let code = match error {
+            engine::Error::Refused(rejection) => Code::of_refusal(rejection.code()),
+            engine::Error::Ledger(error) => return error.into(),
+            engine::Error::Connect(_) | engine::Error::NotConnected { .. } => Code::NotConnected,
+            engine::Error::Configuration { .. } => Code::Configuration,
+            engine::Error::UnknownAgent { .. } => Code::UnknownAgent,
+            engine::Error::UnknownRequest { .. } => Code::UnknownRequest,
+            engine::Error::UnknownCall { .. } => Code::UnknownCall,
+            engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => Code::ClientMessage,
+            engine::Error::WrongId { .. } => Code::WrongId,
+            engine::Error::HookMissing { .. } => Code::HookMissing,
+            engine::Error::ShutDown => Code::Draining,
+            // The error is not exhaustive for other crates.
+            _ => Code::Engine,
+        };
+        Problem::new(code, detail)
+    }
+}
+
+impl From<ledger::Error> for Problem {
+    fn from(error: ledger::Error) -> Problem {
+        let detail = causes(&error);
+        let code = match error {
+            ledger::Error::Journal(error) => code_of_journal(&error),
+            ledger::Error::Sealed { .. } | ledger::Error::NoKeyStore { .. } => Code::Sealed,
+            ledger::Error::Seal(_) => Code::KeyStore,
+            ledger::Error::Unreadable { .. } => Code::Unreadable,
+            ledger::Error::NewerRules { .. } => Code::NewerRules,
+            ledger::Error::UnknownField { .. } => Code::UnknownField,
+            ledger::Error::Malformed { .. } | ledger::Error::MissingObject { .. } => Code::Damaged,
+            ledger::Error::UnknownSession { .. } => Code::UnknownSession,
+            ledger::Error::Unwritable { .. } | ledger::Error::Endless { .. } => Code::Broken,
+            _ => Code::Journal,
+        };
+        Problem::new(code, detail)
+    }
+}
+
+impl From<journal::Error> for Problem {
+    fn from(error: journal::Error) -> Problem {
+        ledger::Error::from(error).into()
+    }
+}
+
+impl From<NoState> for Problem {
+    fn from(error: NoState) -> Problem {
+        match error {
+            NoState::Ledger(error) => error.into(),
+            error => Problem::new(Code::NoSuchRecord, error.to_string()),
+        }
+    }
+}
+
+fn code_of_journal(error: &journal::Error) -> Code {
+    match error {
+        journal::Error::NoSpace { .. } => Code::NoSpace,
+        journal::Error::Closed => Code::Draining,
+        journal::Error::ReadOnly => Code::NotWritable,
+        journal::Error::Poisoned { .. } | journal::Error::Io { .. } => Code::NotWritable,
+        journal::Error::Conflict { .. } => Code::Conflict,
+        journal::Error::TooLarge { .. } => Code::TooLarge,
+        journal::Error::TooDeep { .. } => Code::TooDeep,
+        journal::Error::Damaged { .. } | journal::Error::Index { .. } => Code::Damaged,
+        _ => Code::Journal,
+    }
+}
+
+/// Returns an error and its chain of sources as one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

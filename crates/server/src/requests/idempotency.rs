@@ -1,0 +1,321 @@
+//! `Idempotency-Key`: a repeated POST gets the first answer.
+//!
+//! The table is in memory and bounded. After a restart, or once an entry is gone, a repeated
+//! request runs again. The journal makes that harmless for answers and claims: the first answer
+//! counts, and a claim id is used once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use recount::session::Actor;
+use sha2::{Digest, Sha256};
+
+use super::body::bytes;
+use crate::access::Admitted;
+use crate::problems::{Code, Problem};
+
+/// The header with the key.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The header of an answer that was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The maximum length of a key, in bytes, as for a key of a call.
+const KEY_BYTES_MAX: usize = 200;
+
+/// The maximum number of answers in the table.
+const ANSWERS_MAX: usize = 10_000;
+
+/// The maximum size of all bodies in the table, in bytes.
+const BODIES_BYTES_MAX: usize = 32 << 20;
+
+/// The maximum size of one body in the table, in bytes. A larger answer is not kept.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The first answers to requests with keys.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: BTreeMap<Place, Entry>,
+    /// The places of the answers in the table, oldest first.
+    answered: VecDeque<Place>,
+    /// The size of all bodies.
+    bytes: usize,
+}
+
+/// The sender of a request, its route with the sender's grants, and its key.
+type Place = (Actor, String, String);
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// The hash of the request's body.
+    request: [u8; 32],
+    /// The first answer. `None` while the first request runs.
+    answer: Option<Answer>,
+}
+
+#[derive(Clone, Debug)]
+struct Answer {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    body: Bytes,
+}
+
+/// The outcome of a lookup.
+enum Lookup {
+    /// The request is the first one, and its place is reserved.
+    First,
+    /// The request was answered before.
+    Answered(Answer),
+    /// The first request still runs.
+    InProgress,
+    /// The key belongs to another body.
+    OtherBody,
+}
+
+/// Runs a POST with a key once. It must follow the authentication.
+pub(crate) async fn run_once(
+    State(answers): State<Arc<Answers>>,
+    admitted: Admitted,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let key = match key_of(&parts) {
+        Ok(Some(key)) => key,
+        Ok(None) => return next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => return problem.into_response(),
+    };
+    // Other grants of the same actor, such as of another token, may not see the answer.
+    let grants = serde_json::to_string(admitted.principal.grants()).unwrap_or_default();
+    let route = format!("{} {grants}", parts.uri);
+    let actor = admitted.principal.actor().clone();
+    let request = Request::from_parts(parts, body);
+    match answer(&answers, (actor, route, key), request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn answer(
+    answers: &Arc<Answers>,
+    place: Place,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    // The limit of the router is among the extensions of the request.
+    let reading = Request::from_parts(parts.clone(), body);
+    let body = bytes(reading, &()).await?;
+    let hash: [u8; 32] = Sha256::digest(&body).into();
+    match answers.look_up(&place, hash) {
+        Lookup::First => {}
+        Lookup::Answered(first) => return Ok(first.replayed()),
+        Lookup::InProgress => {
+            let detail = "the first request with this key has not ended; repeat it later";
+            return Err(Problem::new(Code::IdempotencyInProgress, detail));
+        }
+        Lookup::OtherBody => {
+            let detail = "the key was given with another body; use a new key for a new request";
+            return Err(Problem::new(Code::IdempotencyKeyReused, detail));
+        }
+    }
+    // A request whose client leaves frees its place, so that a repetition runs.
+    let reserved = Reserved {
+        answers: answers.clone(),
+        place: Some(place),
+    };
+    let request = Request::from_parts(parts, Body::from(body));
+    let response = next.run(request).await;
+    reserved.keep(response).await
+}
+
+/// The key of a request, if it has one.
+fn key_of(request: &Parts) -> Result<Option<String>, Problem> {
+    let mut keys = request.headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(first) = keys.next() else {
+        return Ok(None);
+    };
+    let unfit = || {
+        let detail =
+            format!("expected one Idempotency-Key of 1 to {KEY_BYTES_MAX} printable characters");
+        Problem::new(Code::UnfitIdempotencyKey, detail)
+    };
+    let text = first.to_str().map_err(|_| unfit())?;
+    let is_fit = keys.next().is_none() && (1..=KEY_BYTES_MAX).contains(&text.len());
+    is_fit.then(|| Some(text.to_owned())).ok_or_else(unfit)
+}
+
+/// The place of a request that runs. Dropped without an answer, it is free again.
+struct Reserved {
+    answers: Arc<Answers>,
+    place: Option<Place>,
+}
+
+impl Reserved {
+    /// Keeps the answer for repetitions, unless a repetition may succeed.
+    async fn keep(mut self, response: Response) -> Result<Response, Problem> {
+        let status = response.status();
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX)
+            .await
+            .map_err(|error| Problem::new(Code::Engine, error.to_string()))?;
+        if let Some(place) = self.place.take() {
+            let answer = Answer {
+                status,
+                content_type: parts.headers.get(header::CONTENT_TYPE).cloned(),
+                body: body.clone(),
+            };
+            self.answers.keep(place, answer);
+        }
+        Ok(Response::from_parts(parts, Body::from(body)))
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.answers.table().entries.remove(&place);
+        }
+    }
+}
+
+impl Answers {
+    fn look_up(&self, place: &Place, request: [u8; 32]) -> Lookup {
+        let mut table = self.table();
+        match table.entries.get(place) {
+            Some(entry) if entry.request != request => Lookup::OtherBody,
+            Some(Entry {
+                answer: Some(answer),
+                ..
+            }) => Lookup::Answered(answer.clone()),
+            Some(_) => Lookup::InProgress,
+            None => {
+                let entry = Entry {
+                    request,
+                    answer: None,
+                };
+                table.entries.insert(place.clone(), entry);
+                Lookup::First
+            }
+        }
+    }
+
+    fn keep(&self, place: Place, answer: Answer) {
+        let mut table = self.table();
+        let size = answer.body.len();
+        if size > BODY_BYTES_MAX {
+            table.entries.remove(&place);
+            return;
+        }
+        let Some(entry) = table.entries.get_mut(&place) else {
+            return;
+        };
+        entry.answer = Some(answer);
+        table.bytes += size;
+        table.answered.push_back(place);
+        while table.answered.len() > ANSWERS_MAX || table.bytes > BODIES_BYTES_MAX {
+            let Some(oldest) = table.answered.pop_front() else {
+                break;
+            };
+            let removed = table.entries.remove(&oldest).and_then(|it| it.answer);
+            let freed = removed.map_or(0, |it| it.body.len());
+            table.bytes = table.bytes.saturating_sub(freed);
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answer {
+    fn replayed(self) -> Response {
+        let mut response = (self.status, self.body).into_response();
+        let headers = response.headers_mut();
+        headers.remove(header::CONTENT_TYPE);
+        if let Some(content_type) = self.content_type {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(key: &str) -> Place {
+        (Actor::token("ada"), "/v1/pause".to_owned(), key.to_owned())
+    }
+
+    fn answer(bytes: usize) -> Answer {
+        Answer {
+            status: StatusCode::OK,
+            content_type: None,
+            body: Bytes::from(vec![0; bytes]),
+        }
+    }
+
+    #[test]
+    fn table_is_bounded_by_number_and_size() {
+        let answers = Answers::default();
+        for number in 0..ANSWERS_MAX + 5 {
+            let place = place(&number.to_string());
+            assert!(matches!(answers.look_up(&place, [0; 32]), Lookup::First));
+            answers.keep(place, answer(1));
+        }
+        assert_eq!(answers.table().entries.len(), ANSWERS_MAX);
+        for number in 0..64 {
+            let place = place(&format!("large {number}"));
+            assert!(matches!(answers.look_up(&place, [0; 32]), Lookup::First));
+            answers.keep(place, answer(BODY_BYTES_MAX));
+        }
+        let table = answers.table();
+        assert!(table.bytes <= BODIES_BYTES_MAX);
+        assert_eq!(table.entries.len(), table.answered.len());
+    }
+
+    #[test]
+    fn dropped_request_frees_its_place() {
+        let answers = Arc::new(Answers::default());
+        assert!(matches!(
+            answers.look_up(&place("k"), [0; 32]),
+            Lookup::First
+        ));
+        assert!(matches!(
+            answers.look_up(&place("k"), [0; 32]),
+            Lookup::InProgress
+        ));
+        assert!(matches!(
+            answers.look_up(&place("k"), [1; 32]),
+            Lookup::OtherBody
+        ));
+        drop(Reserved {
+            answers: answers.clone(),
+            place: Some(place("k")),
+        });
+        assert!(matches!(
+            answers.look_up(&place("k"), [1; 32]),
+            Lookup::First
+        ));
+    }
+}

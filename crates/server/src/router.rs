@@ -1,0 +1,128 @@
+//! The router: which route passes which checks.
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+use recount::Engine;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::{Access, authenticate, check_site};
+use crate::openapi::Outline;
+use crate::problems::{Code, Problem};
+use crate::requests::run_once;
+use crate::routes::{
+    account, answers, calls, health, leaves, openapi, pauses, pending, records, sessions,
+};
+use crate::service::Service;
+
+/// Returns the router of the HTTP API over the engine. A service mounts it under any prefix.
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use axum::Router;
+/// use recount::Engine;
+/// use recount_server::{Access, TokenStore, router};
+///
+/// let engine = Engine::builder("./journal").open().await?;
+/// let access = Access::none().with_tokens(TokenStore::open("tokens.json")?);
+/// let app: Router = Router::new().nest("/recount", router(engine, access));
+/// # let _ = app;
+/// # Ok(()) }
+/// ```
+pub fn router(engine: Engine, access: Access) -> Router {
+    Service::new(engine, access).router()
+}
+
+impl Service {
+    /// Returns the router of this service.
+    pub fn router(self) -> Router {
+        let access = self.access.clone();
+        let site = || from_fn_with_state(access.clone(), check_site);
+        // The last layer runs first.
+        let guarded = guarded()
+            .route_layer(from_fn_with_state(self.answers.clone(), run_once))
+            .route_layer(from_fn_with_state(access.clone(), authenticate))
+            .route_layer(site());
+        let open = open().route_layer(site());
+        let routes = OpenApiRouter::with_openapi(Outline::openapi())
+            .merge(guarded)
+            .merge(open)
+            .merge(health());
+        let (router, document) = routes.split_for_parts();
+        // The document consists of texts, so it can always be written.
+        let _ = self.document.set(document.to_json().unwrap_or_default());
+        router
+            .fallback(not_found)
+            .method_not_allowed_fallback(method_not_allowed)
+            .layer(DefaultBodyLimit::max(self.body_max))
+            .layer(from_fn(with_headers))
+            .with_state(self)
+    }
+}
+
+/// The routes that need a principal.
+fn guarded() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(account::me))
+        .routes(routes!(account::log_out))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::get))
+        .routes(routes!(sessions::state))
+        .routes(routes!(sessions::close))
+        .routes(routes!(records::list))
+        .routes(routes!(calls::list))
+        .routes(routes!(calls::respond))
+        .routes(routes!(calls::reconcile))
+        .routes(routes!(calls::cancel))
+        .routes(routes!(pending::list))
+        .routes(routes!(answers::answer))
+        .routes(routes!(answers::several))
+        .routes(routes!(answers::deny_all))
+        .routes(routes!(leaves::list))
+        .routes(routes!(leaves::revoke))
+        .routes(routes!(pauses::list))
+        .routes(routes!(pauses::pause))
+        .routes(routes!(pauses::unpause))
+}
+
+/// The routes that need no principal.
+fn open() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(account::log_in))
+        .routes(routes!(openapi::document))
+}
+
+/// The routes of supervisors, which name the process by its address.
+fn health() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+}
+
+/// Adds the headers of every response: nothing is cached, sniffed or referred to.
+async fn with_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn not_found() -> Problem {
+    Problem::new(Code::NotFound, "there is no such route")
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(Code::MethodNotAllowed, "the route has no such method")
+}

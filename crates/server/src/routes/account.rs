@@ -1,0 +1,99 @@
+//! The account: who the caller is, and the login and logout of a browser.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use recount::session::Actor;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::shapes::ActorShape;
+use crate::access::{Admitted, Grant};
+use crate::problems::{Code, Problem};
+use crate::requests::Params;
+use crate::service::Service;
+
+/// The page after a login, relative to that of the login.
+const AFTER_LOGIN: &str = "v1/me";
+
+/// The caller.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Me {
+    /// The actor that records name.
+    #[schema(value_type = ActorShape)]
+    actor: Actor,
+    /// The grants of the credentials.
+    grants: Vec<Grant>,
+    /// The token that changes need in the header `X-Recount-CSRF`. Null unless a cookie proves the
+    /// caller.
+    csrf: Option<String>,
+}
+
+/// Returns the caller, as its credentials prove it.
+#[utoipa::path(
+    get,
+    path = "/v1/me",
+    operation_id = "getCaller",
+    tag = "account",
+    responses((status = 200, description = "The caller", body = Me)),
+)]
+pub(crate) async fn me(admitted: Admitted) -> Json<Me> {
+    let principal = admitted.principal;
+    Json(Me {
+        actor: principal.actor().clone(),
+        grants: principal.grants().to_vec(),
+        csrf: admitted.csrf.map(|it| it.expose().to_owned()),
+    })
+}
+
+/// Opens a session of a browser with a one-time login token, and sets its cookie.
+#[utoipa::path(
+    get,
+    path = "/login",
+    operation_id = "logIn",
+    tag = "account",
+    security(()),
+    params(("token" = String, Query, description = "The login token; it is valid once")),
+    responses(
+        (status = 303, description = "Logged in"),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn log_in(
+    State(service): State<Service>,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.only(&["token"])?;
+    let cookie = service.access.log_in(params.one("token")?.unwrap_or(""))?;
+    let location = (header::LOCATION, HeaderValue::from_static(AFTER_LOGIN));
+    Ok((
+        StatusCode::SEE_OTHER,
+        [(header::SET_COOKIE, header_value(&cookie)?), location],
+    )
+        .into_response())
+}
+
+/// Ends the session of the request's cookie.
+#[utoipa::path(
+    post,
+    path = "/v1/logout",
+    operation_id = "logOut",
+    tag = "account",
+    responses((status = 204, description = "Logged out")),
+)]
+pub(crate) async fn log_out(
+    State(service): State<Service>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, _) = request.into_parts();
+    let cookie = service.access.log_out(&parts);
+    let headers = [(header::SET_COOKIE, header_value(&cookie)?)];
+    Ok((StatusCode::NO_CONTENT, headers).into_response())
+}
+
+fn header_value(cookie: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(cookie)
+        .map_err(|_| Problem::new(Code::Broken, "the cookie is no header value"))
+}

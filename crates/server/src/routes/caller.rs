@@ -1,0 +1,149 @@
+//! The caller of a route: its principal, and the sessions that exist for it.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::Method;
+use axum::http::request::Parts;
+use recount::ledger::{KnownRequest, Ledger};
+use recount::session::{Actor, RequestId, Seq, SessionId};
+
+use crate::access::{Principal, Role};
+use crate::catalogue::Known;
+use crate::problems::{Code, Problem};
+use crate::requests::CallName;
+use crate::service::Service;
+
+/// The number of derived ids after which other tasks of the thread can run.
+const IDS_AT_ONCE: u64 = 4096;
+
+/// The service, as one principal sees it.
+///
+/// A session outside the scope of the principal does not exist for it: every method answers as for
+/// an unknown id.
+pub(crate) struct Caller {
+    pub(crate) service: Service,
+    pub(crate) principal: Principal,
+}
+
+impl FromRequestParts<Service> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Caller, Problem> {
+        let principal = Principal::from_request_parts(parts, service).await?;
+        let changes = !matches!(parts.method, Method::GET | Method::HEAD);
+        if changes && service.is_draining() {
+            let detail = "the service is shutting down; repeat the request at the next one";
+            return Err(Problem::new(Code::Draining, detail));
+        }
+        Ok(Caller {
+            service: service.clone(),
+            principal,
+        })
+    }
+}
+
+impl Caller {
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.service.engine.ledger()
+    }
+
+    /// The actor of what the caller does.
+    pub(crate) fn actor(&self) -> Actor {
+        self.principal.actor().clone()
+    }
+
+    /// The caller's role in a session. `None`: the session does not exist for the caller.
+    pub(crate) fn role_in(&self, session: &Known) -> Option<Role> {
+        match &session.opened {
+            Some(opened) => self.principal.role_in(&opened.agent, &opened.labels),
+            // The agent and the labels of a sealed session are unknown here.
+            None => self.principal.role_over_everything(),
+        }
+    }
+
+    /// True if the session exists for the caller.
+    pub(crate) async fn sees(&self, id: SessionId) -> Result<bool, Problem> {
+        let known = self.service.catalogue.session(id).await?;
+        Ok(known.is_some_and(|it| self.role_in(&it).is_some()))
+    }
+
+    /// Returns a session in which the caller has the role.
+    pub(crate) async fn session(&self, id: SessionId, needed: Role) -> Result<Arc<Known>, Problem> {
+        let unknown = || Problem::new(Code::UnknownSession, format!("there is no session {id}"));
+        let known = self.service.catalogue.session(id).await?;
+        let known = known.ok_or_else(unknown)?;
+        let role = self.role_in(&known).ok_or_else(unknown)?;
+        expect(role, needed)?;
+        Ok(known)
+    }
+
+    /// Returns a confirmation request in whose session the caller has the role.
+    pub(crate) async fn request(
+        &self,
+        id: RequestId,
+        needed: Role,
+    ) -> Result<KnownRequest, Problem> {
+        let unknown = || {
+            let detail = format!("there is no confirmation request {id}");
+            Problem::new(Code::UnknownRequest, detail)
+        };
+        let known = self.ledger().request(id).await?.ok_or_else(unknown)?;
+        let session = self.service.catalogue.session(known.session).await?;
+        let role = session.and_then(|it| self.role_in(&it));
+        expect(role.ok_or_else(unknown)?, needed)?;
+        Ok(known)
+    }
+
+    /// Checks that the caller has the role in all sessions of the journal.
+    pub(crate) fn expect_everywhere(&self, needed: Role) -> Result<(), Problem> {
+        match self.principal.role_over_everything() {
+            Some(role) => expect(role, needed),
+            None => Err(missing(needed)),
+        }
+    }
+
+    /// Checks that the caller has the role in all sessions of an agent.
+    pub(crate) fn expect_over_agent(&self, agent: &str, needed: Role) -> Result<(), Problem> {
+        if !self.principal.knows_agent(agent) {
+            let detail = format!("there is no agent {agent:?}");
+            return Err(Problem::new(Code::UnknownAgent, detail));
+        }
+        match self.principal.role_over_agent(agent) {
+            Some(role) => expect(role, needed),
+            None => Err(missing(needed)),
+        }
+    }
+
+    /// Returns the seq of a call that a path names.
+    pub(crate) async fn call(&self, session: SessionId, name: CallName) -> Result<Seq, Problem> {
+        let id = match name {
+            CallName::Seq(seq) => return Ok(seq),
+            CallName::Id(id) => id,
+        };
+        let head = self.ledger().journal().head(session.0).await?;
+        // An id is derived from the seq of its call, so the ids of all seqs are derived again.
+        for seq in 1..=head.map_or(0, |head| head.seq) {
+            if session.call_id(Seq(seq)) == id {
+                return Ok(Seq(seq));
+            }
+            if seq % IDS_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let detail = format!("the session has no call {id}");
+        Err(Problem::new(Code::UnknownCall, detail))
+    }
+}
+
+fn expect(role: Role, needed: Role) -> Result<(), Problem> {
+    if role < needed {
+        return Err(missing(needed));
+    }
+    Ok(())
+}
+
+fn missing(needed: Role) -> Problem {
+    let detail = format!("this needs the role {needed} there");
+    Problem::new(Code::RoleMissing, detail)
+}

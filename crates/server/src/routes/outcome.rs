@@ -1,0 +1,97 @@
+//! Outcomes of operations as responses.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use recount::control;
+use recount::control::OnRecord;
+use recount::engine::{Operated, Operation};
+use recount::session::RequestId;
+use serde::Serialize;
+
+use super::caller::Caller;
+use crate::problems::{Code, Problem};
+
+/// An operation that is on record: 200, or 202 if more approvals are needed.
+pub(crate) struct Done(pub(crate) OnRecord);
+
+impl Done {
+    /// The status: 202 if the answer counts and more approvals are needed.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self.0.missing {
+            0 => StatusCode::OK,
+            _ => StatusCode::ACCEPTED,
+        }
+    }
+}
+
+impl IntoResponse for Done {
+    fn into_response(self) -> Response {
+        (self.status(), Json(self.0)).into_response()
+    }
+}
+
+impl Caller {
+    /// Carries out an operation in the name of the caller.
+    pub(crate) async fn operate(&self, operation: Operation) -> Result<Done, Problem> {
+        let operated = self.service.engine.operate(operation, self.actor()).await?;
+        match operated {
+            Operated::OnRecord(on_record) => Ok(Done(on_record)),
+            Operated::Refused(refusal) => Err(refusal.into()),
+            Operated::OnRecordBut(on_record, error) => {
+                Err(Problem::from(error).behind_record(on_record))
+            }
+        }
+    }
+}
+
+/// The outcome of one of several answers. Exactly one of the last three is present.
+#[derive(Serialize)]
+pub(crate) struct OneOutcome {
+    request: RequestId,
+    /// The status that the answer alone would have had.
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done: Option<OnRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Problem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
+}
+
+impl OneOutcome {
+    pub(crate) fn of(request: RequestId, outcome: Result<Done, Problem>) -> OneOutcome {
+        let mut one = OneOutcome {
+            request,
+            status: StatusCode::OK.as_u16(),
+            done: None,
+            refused: None,
+            error: None,
+        };
+        match outcome {
+            Ok(done) => {
+                one.status = done.status().as_u16();
+                one.done = Some(done.0);
+            }
+            Err(problem) => {
+                let status = problem.code().status();
+                one.status = status.as_u16();
+                if problem.is_refusal() {
+                    one.refused = Some(problem);
+                } else {
+                    one.error = Some(problem);
+                }
+            }
+        }
+        one
+    }
+}
+
+/// The problem of input that the control protocol refuses, too.
+pub(crate) fn of_control(problem: control::Problem) -> Problem {
+    let code = match problem.code.as_str() {
+        "bad_answer" => Code::BadAnswer,
+        _ => Code::NotJson,
+    };
+    Problem::new(code, problem.text)
+}

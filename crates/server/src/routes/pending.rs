@@ -1,0 +1,150 @@
+//! The open confirmation requests, and the calls that wait for a result.
+
+use axum::Json;
+use recount::control::Waiting;
+use recount::session::{OpenKind, Seq, SessionId};
+use recount_journal::OpenItem;
+
+use super::caller::Caller;
+use super::listing::Listing;
+use super::shapes::PendingShape;
+use crate::problems::{Code, Problem};
+use crate::requests::{Cursor, Params, session};
+
+/// The number of open items in one read of the index.
+const READ: usize = 512;
+
+/// Lists what waits for an answer from outside: confirmation requests, and paused calls.
+///
+/// Oldest session first. The cost of a page does not depend on the length of the journal.
+#[utoipa::path(
+    get,
+    path = "/v1/pending",
+    operation_id = "listPending",
+    tag = "approvals",
+    params(
+        ("agent" = Option<String>, Query, description = "The agent"),
+        ("label" = Option<Vec<String>>, Query,
+            description = "NAME:VALUE; may be given several times, and all must fit"),
+        ("session" = Option<String>, Query, description = "The id of the only session"),
+        ("limit" = Option<u16>, Query, description = "1 to 1000, 50 by default",
+            minimum = 1, maximum = 1000),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before"),
+    ),
+    responses(
+        (status = 200, description = "The requests and calls", body = PendingShape),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    caller: Caller,
+    params: Params,
+) -> Result<Json<Listing<Waiting>>, Problem> {
+    params.only(&["agent", "label", "session", "limit", "cursor"])?;
+    let selection = Selection {
+        agent: params.one("agent")?,
+        labels: params.labels()?,
+        session: params.one("session")?.map(session).transpose()?,
+    };
+    let limit = params.limit()?;
+    let after = match params.cursor()? {
+        None => None,
+        Some(Cursor::Item(session, seq)) => Some((session, seq)),
+        Some(Cursor::Session(_)) => {
+            let detail = "the cursor is of another listing";
+            return Err(Problem::new(Code::BadRequest, detail));
+        }
+    };
+    let (items, more) = open_items(&caller, &selection, after, limit).await?;
+    let last = items.last().filter(|_| more);
+    let next = last.map(|it| Cursor::Item(SessionId(it.session), Seq(it.item)));
+    let waiting = waiting(&caller, &items).await?;
+    Ok(Listing::page(waiting, next))
+}
+
+/// The conditions of a listing.
+struct Selection<'p> {
+    agent: Option<&'p str>,
+    labels: Vec<(&'p str, &'p str)>,
+    session: Option<SessionId>,
+}
+
+/// Returns the selected open items after a place, and true if more follow.
+async fn open_items(
+    caller: &Caller,
+    selection: &Selection<'_>,
+    after: Option<(SessionId, Seq)>,
+    limit: usize,
+) -> Result<(Vec<OpenItem>, bool), Problem> {
+    let journal = caller.ledger().journal();
+    let mut place = after.map(|(session, seq)| (session.0, seq.0));
+    if place.is_none() {
+        // The items of one session follow each other.
+        place = selection.session.map(|it| (it.0, 0));
+    }
+    let mut items = Vec::new();
+    loop {
+        let page = journal.open_work(place, READ).await?;
+        let Some(last) = page.last() else {
+            return Ok((items, false));
+        };
+        place = Some((last.session, last.item));
+        for item in page {
+            let session = SessionId(item.session);
+            if selection.session.is_some_and(|only| only != session) {
+                return Ok((items, false));
+            }
+            if !is_waiting(&item) || !is_selected(caller, selection, session).await? {
+                continue;
+            }
+            if items.len() == limit {
+                return Ok((items, true));
+            }
+            items.push(item);
+        }
+    }
+}
+
+fn is_waiting(item: &OpenItem) -> bool {
+    let kinds = [OpenKind::Confirmation, OpenKind::Paused];
+    kinds.iter().any(|kind| kind.as_str() == item.kind)
+}
+
+async fn is_selected(
+    caller: &Caller,
+    selection: &Selection<'_>,
+    session: SessionId,
+) -> Result<bool, Problem> {
+    let known = caller.service.catalogue.session(session).await?;
+    let Some(known) = known.filter(|it| caller.role_in(it).is_some()) else {
+        return Ok(false);
+    };
+    let opened = known.opened.as_ref();
+    let has = |(name, value): &(&str, &str)| {
+        let found = opened.and_then(|it| it.labels.get(*name));
+        found.is_some_and(|found| found == value)
+    };
+    Ok(selection.agent.is_none_or(|it| known.agent() == Some(it))
+        && selection.labels.iter().all(has))
+}
+
+/// Reads the items. One that was answered meanwhile is left out.
+async fn waiting(caller: &Caller, items: &[OpenItem]) -> Result<Vec<Waiting>, Problem> {
+    let kind = OpenKind::Confirmation.as_str();
+    let (asked, paused): (Vec<OpenItem>, Vec<OpenItem>) =
+        items.iter().cloned().partition(|it| it.kind == kind);
+    let asked = caller.ledger().pending_of(&asked).await?;
+    let paused = caller.ledger().paused_of(&paused).await?;
+    let asked = asked.into_iter().map(|it| {
+        let place = (it.session, it.call);
+        (place, Waiting::Confirmation(Box::new(it)))
+    });
+    let paused = paused.into_iter().map(|it| {
+        let place = (it.session, it.call);
+        (place, Waiting::Paused(it))
+    });
+    let mut waiting: Vec<_> = asked.chain(paused).collect();
+    waiting.sort_by_key(|(place, _)| *place);
+    Ok(waiting.into_iter().map(|(_, it)| it).collect())
+}

@@ -1,0 +1,160 @@
+//! Browsers: login, cookies, and what pages of other sites can do.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use crate::bench::{Bench, posting};
+use crate::world::{World, engine};
+
+/// A cookie and the token for its changes.
+struct Login {
+    cookie: String,
+    csrf: String,
+}
+
+async fn log_in(bench: &Bench) -> Login {
+    let token = bench.access.login_token().unwrap().unwrap();
+    let login = format!("/login?token={}", token.expose());
+    let opened = bench.send(Request::get(&login), Body::empty()).await;
+    assert_eq!(opened.status, 303, "{}", opened.text);
+    let set = opened.headers["set-cookie"].to_str().unwrap();
+    assert!(set.contains("; HttpOnly; SameSite=Lax"), "{set}");
+    assert!(!set.contains(token.expose()));
+    assert!(
+        !opened.headers["location"]
+            .to_str()
+            .unwrap()
+            .contains("token")
+    );
+    let cookie = set.split(';').next().unwrap().to_owned();
+    // The token was in a URL, and is of no use any more.
+    let again = bench.send(Request::get(&login), Body::empty()).await;
+    assert_eq!(again.status, 401);
+    let me = Request::get("/v1/me").header("cookie", &cookie);
+    let me = bench.send(me, Body::empty()).await.json();
+    let csrf = me["csrf"].as_str().unwrap().to_owned();
+    assert_eq!(
+        me["actor"],
+        json!({"name": "ada", "authenticated_by": "token"})
+    );
+    Login { cookie, csrf }
+}
+
+fn pausing(login: &Login) -> axum::http::request::Builder {
+    Request::post("/v1/pause")
+        .header("cookie", &login.cookie)
+        .header("content-type", "application/json")
+}
+
+fn everything() -> Body {
+    Body::from(r#"{"target":"everything"}"#)
+}
+
+#[tokio::test]
+async fn cookie_needs_its_token_for_changes() {
+    let bench = Bench::over(engine().await);
+    let login = log_in(&bench).await;
+    let without = bench.send(pausing(&login), everything()).await;
+    assert_eq!(
+        (without.status.as_u16(), without.code().as_str()),
+        (403, "csrf-token")
+    );
+    let wrong = pausing(&login).header("x-recount-csrf", "x");
+    assert_eq!(bench.send(wrong, everything()).await.code(), "csrf-token");
+    assert!(bench.engine.ledger().pauses().await.unwrap().is_empty());
+    let with = pausing(&login).header("x-recount-csrf", &login.csrf);
+    let with = bench.send(with, everything()).await;
+    assert_eq!(with.status, 200, "{}", with.text);
+}
+
+#[tokio::test]
+async fn cookie_is_of_no_use_after_the_logout() {
+    let bench = Bench::over(engine().await);
+    let (login, other) = (log_in(&bench).await, log_in(&bench).await);
+    let logout = Request::post("/v1/logout")
+        .header("cookie", &login.cookie)
+        .header("x-recount-csrf", &login.csrf);
+    let logout = bench.send(logout, Body::empty()).await;
+    assert_eq!(logout.status, 204, "{}", logout.text);
+    assert!(
+        logout.headers["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
+    let me = |it: &Login| Request::get("/v1/me").header("cookie", &it.cookie);
+    assert_eq!(bench.send(me(&login), Body::empty()).await.status, 401);
+    assert_eq!(bench.send(me(&other), Body::empty()).await.status, 200);
+}
+
+#[tokio::test]
+async fn invalid_token_is_not_saved_by_a_cookie() {
+    let bench = Bench::over(engine().await);
+    let login = log_in(&bench).await;
+    for authorization in ["Bearer rct_x", "Bearer eyJ.e30.", "Basic YTpi"] {
+        let me = Request::get("/v1/me").header("cookie", &login.cookie);
+        let me = me.header("authorization", authorization);
+        assert_eq!(
+            bench.send(me, Body::empty()).await.status,
+            401,
+            "{authorization}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_change_nothing() {
+    let bench = Bench::over(engine().await);
+    let (login, token) = (log_in(&bench).await, bench.admin());
+    let cookie = || pausing(&login).header("x-recount-csrf", &login.csrf);
+    let bearer = || posting(&token, "/v1/pause");
+    for (name, value, code) in [
+        ("origin", "https://attacker.example", "cross-site"),
+        ("origin", "http://127.0.0.1:3000", "cross-site"),
+        ("origin", "null", "cross-site"),
+        ("sec-fetch-site", "cross-site", "cross-site"),
+        ("sec-fetch-site", "same-site", "cross-site"),
+        ("host", "attacker.example", "wrong-host"),
+        ("host", "127.0.0.1.attacker.example:7878", "wrong-host"),
+    ] {
+        for request in [cookie(), bearer()] {
+            let refused = bench.send(request.header(name, value), everything()).await;
+            assert_eq!(refused.code(), code, "{name}: {value}");
+        }
+    }
+    assert!(bench.engine.ledger().pauses().await.unwrap().is_empty());
+    let own = cookie().header("origin", "http://127.0.0.1:7878");
+    assert_eq!(bench.send(own, everything()).await.status, 200);
+}
+
+#[tokio::test]
+async fn rebound_host_reads_nothing() {
+    let world = World::new().await;
+    let token = world.bench.admin();
+    for path in ["/v1/sessions", "/v1/openapi.json", "/login?token=x"] {
+        let request = Request::get(path)
+            .header("authorization", format!("Bearer {token}"))
+            .header("host", "attacker.example");
+        let refused = world.bench.send(request, Body::empty()).await;
+        assert_eq!(
+            (refused.status.as_u16(), refused.code().as_str()),
+            (421, "wrong-host")
+        );
+    }
+}
+
+#[tokio::test]
+async fn token_in_a_url_admits_nothing() {
+    let bench = Bench::over(engine().await);
+    let token = bench.admin();
+    for path in [
+        format!("/v1/me?token={token}"),
+        format!("/v1/me?access_token={token}"),
+        format!("/login?token={token}"),
+    ] {
+        let refused = bench.send(Request::get(&path), Body::empty()).await;
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(!refused.text.contains(&token));
+    }
+}

@@ -1,0 +1,19 @@
+//! Tests of the HTTP API: the real router over a real engine in memory.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets the impossible must stop"
+)]
+
+mod bench;
+
+mod answering;
+mod approvers;
+mod browsers;
+mod documents;
+mod listings;
+mod matrix;
+mod repeating;
+mod strictness;
+mod world;

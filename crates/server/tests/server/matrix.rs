@@ -1,0 +1,303 @@
+//! The matrix: each route, each role, own and foreign sessions.
+//!
+//! The list of routes is the router's own. A route without a row fails the test.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use axum::http::Request;
+use recount_server::Role;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::bench::{Bench, Reply};
+use crate::world::{FOREIGN, Place, World};
+
+/// The credentials that a route needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Need {
+    /// None.
+    Nothing,
+    /// Any valid credentials; the response is about the caller alone.
+    Caller,
+    /// Any valid credentials; the response lists what the caller may see.
+    Listing,
+    /// This role in the session that the request names.
+    In(Role),
+}
+
+/// A route of the matrix.
+struct Row {
+    method: &'static str,
+    /// The path, as the router has it.
+    path: &'static str,
+    needs: Need,
+    /// The status for a caller that may do it.
+    allowed: u16,
+    /// The path for a place.
+    filled: fn(&Place) -> String,
+    body: Option<fn(&Place) -> Value>,
+}
+
+fn row(method: &'static str, path: &'static str, needs: Need, allowed: u16) -> Row {
+    Row {
+        method,
+        path,
+        needs,
+        allowed,
+        filled: |_| String::new(),
+        body: None,
+    }
+}
+
+impl Row {
+    fn at(mut self, filled: fn(&Place) -> String) -> Row {
+        self.filled = filled;
+        self
+    }
+
+    fn with(mut self, body: fn(&Place) -> Value) -> Row {
+        self.body = Some(body);
+        self
+    }
+
+    fn path_for(&self, place: &Place) -> String {
+        match (self.filled)(place) {
+            path if path.is_empty() => self.path.to_owned(),
+            path => path,
+        }
+    }
+
+    async fn send(&self, bench: &Bench, token: Option<&str>, place: &Place) -> Reply {
+        let mut request = Request::builder()
+            .method(self.method.to_uppercase().as_str())
+            .uri(self.path_for(place));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        match self.body {
+            None => bench.send(request, Body::empty()).await,
+            Some(body) => {
+                let request = request.header("content-type", "application/json");
+                bench
+                    .send(request, Body::from(body(place).to_string()))
+                    .await
+            }
+        }
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let (viewer, approver) = (Need::In(Role::Viewer), Need::In(Role::Approver));
+    let operator = Need::In(Role::Operator);
+    let mut rows = vec![
+        row("get", "/healthz", Need::Nothing, 200),
+        row("get", "/readyz", Need::Nothing, 200),
+        row("get", "/v1/openapi.json", Need::Nothing, 200),
+        // Without a token of its own; `browsers` has its tests.
+        row("get", "/login", Need::Nothing, 401),
+        row("get", "/v1/me", Need::Caller, 200),
+        row("post", "/v1/logout", Need::Caller, 204),
+        row("get", "/v1/sessions", Need::Listing, 200),
+        row("get", "/v1/pending", Need::Listing, 200),
+        row("get", "/v1/leaves", Need::Listing, 200),
+        row("get", "/v1/pauses", Need::Listing, 200),
+    ];
+    rows.extend([
+        row("get", "/v1/sessions/{id}", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}", it.session)),
+        row("get", "/v1/sessions/{id}/calls", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/calls", it.session)),
+        row("get", "/v1/sessions/{id}/records", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/records", it.session)),
+        row("get", "/v1/sessions/{id}/state", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/state", it.session)),
+        row("post", "/v1/sessions/{id}/close", operator, 200)
+            .at(|it| format!("/v1/sessions/{}/close", it.session))
+            .with(|_| json!({"reason": "done"})),
+        row("post", "/v1/sessions/{id}/deny-all", approver, 200)
+            .at(|it| format!("/v1/sessions/{}/deny-all", it.session))
+            .with(|_| json!({"reason": "on hold"})),
+        row("post", "/v1/requests/{id}/answer", approver, 200)
+            .at(|it| format!("/v1/requests/{}/answer", it.request))
+            .with(|_| json!({"confirmed": true})),
+        row("post", "/v1/answers", approver, 200)
+            .with(|it| json!({"requests": [it.request], "answer": {"confirmed": true}})),
+        row(
+            "post",
+            "/v1/sessions/{id}/leaves/{seq}/revoke",
+            approver,
+            200,
+        )
+        .at(|it| format!("/v1/sessions/{}/leaves/{}/revoke", it.session, it.leave)),
+        row("post", "/v1/pause", operator, 200)
+            .with(|it| json!({"target": {"session": it.session}})),
+        // No such pause is in force, but the caller may end one.
+        row("post", "/v1/unpause", operator, 409)
+            .with(|it| json!({"target": {"session": it.session}})),
+        row(
+            "post",
+            "/v1/sessions/{id}/calls/{call}/respond",
+            operator,
+            200,
+        )
+        .at(|it| format!("/v1/sessions/{}/calls/{}/respond", it.session, it.paused))
+        .with(|_| json!({"response": {"shipped": true}})),
+        // The outcome is known, but the caller may find one.
+        row(
+            "post",
+            "/v1/sessions/{id}/calls/{call}/reconcile",
+            operator,
+            409,
+        )
+        .at(|it| format!("/v1/sessions/{}/calls/{}/reconcile", it.session, it.ended))
+        .with(|_| json!({"found": {"failed": "refused"}})),
+        row(
+            "post",
+            "/v1/sessions/{id}/calls/{call}/cancel",
+            operator,
+            200,
+        )
+        .at(|it| format!("/v1/sessions/{}/calls/{}/cancel", it.session, it.paused)),
+    ]);
+    rows
+}
+
+/// The status of a response, or that of the only outcome of several answers.
+fn status(reply: &Reply) -> u16 {
+    let of_item = reply.json()["items"][0]["status"].as_u64();
+    let of_item = of_item.and_then(|it| u16::try_from(it).ok());
+    of_item.unwrap_or_else(|| reply.status.as_u16())
+}
+
+#[tokio::test]
+async fn every_route_has_a_row() {
+    let world = World::new().await;
+    let document = world.bench.get("", "/v1/openapi.json").await.json();
+    let paths = document["paths"].as_object().unwrap();
+    let of_router: BTreeSet<(String, String)> = paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(|method| (method.clone(), path.clone()))
+        })
+        .collect();
+    let of_rows = rows().into_iter();
+    let of_rows: BTreeSet<(String, String)> = of_rows
+        .map(|it| (it.method.to_owned(), it.path.to_owned()))
+        .collect();
+    assert_eq!(of_router, of_rows);
+}
+
+#[tokio::test]
+async fn role_decides_in_own_sessions() {
+    for row in rows() {
+        for role in Role::ALL {
+            let world = World::new().await;
+            let token = world.tenant(role);
+            let reply = row.send(&world.bench, Some(&token), &world.own).await;
+            let expected = match row.needs {
+                Need::In(needed) if role < needed => 403,
+                Need::In(_) | Need::Nothing | Need::Caller | Need::Listing => row.allowed,
+            };
+            let cell = format!("{} {} as {role}", row.method, row.path);
+            assert_eq!(status(&reply), expected, "{cell}: {}", reply.text);
+            assert!(!reply.text.contains(FOREIGN), "{cell}: {}", reply.text);
+            assert!(!reply.text.contains("globex"), "{cell}: {}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn foreign_session_answers_as_an_unknown_one() {
+    let world = World::new().await;
+    let session: recount::session::SessionId =
+        Uuid::from_u128(7 << 64).to_string().parse().unwrap();
+    for role in Role::ALL {
+        let token = world.tenant(role);
+        for row in rows() {
+            if !matches!(row.needs, Need::In(_)) {
+                continue;
+            }
+            for foreign in [&world.other_tenant, &world.other_agent] {
+                let unknown = Place {
+                    session,
+                    request: session.request_id(recount::session::Seq(7)),
+                    ..*foreign
+                };
+                let cell = format!("{} {} as {role}", row.method, row.path);
+                let seen = row.send(&world.bench, Some(&token), foreign).await;
+                let expected = row.send(&world.bench, Some(&token), &unknown).await;
+                assert_eq!(status(&seen), 404, "{cell}: {}", seen.text);
+                assert_eq!(
+                    without_ids(&seen, foreign),
+                    without_ids(&expected, &unknown)
+                );
+                assert_eq!(seen.headers, expected.headers, "{cell}");
+            }
+        }
+    }
+    // Nothing has happened in the foreign sessions.
+    for foreign in [&world.other_tenant, &world.other_agent] {
+        let waiting = world
+            .bench
+            .engine
+            .ledger()
+            .pending_in(foreign.session)
+            .await;
+        assert_eq!(waiting.unwrap().len(), 1);
+    }
+}
+
+fn without_ids(reply: &Reply, place: &Place) -> String {
+    let text = reply.text.replace(&place.session.to_string(), "SESSION");
+    text.replace(&place.request.to_string(), "REQUEST")
+}
+
+#[tokio::test]
+async fn listing_has_own_sessions_alone() {
+    let world = World::new().await;
+    let target = |place: &Place| json!({"target": {"session": place.session}, "reason": FOREIGN});
+    let admin = world.bench.admin();
+    for place in [&world.own, &world.other_tenant, &world.other_agent] {
+        let mut body = target(place);
+        if place.session == world.own.session {
+            body["reason"] = json!("own-text");
+        }
+        let paused = world.bench.post(&admin, "/v1/pause", &body).await;
+        assert_eq!(paused.status, 200, "{}", paused.text);
+    }
+    let token = world.tenant(Role::Viewer);
+    for row in rows().iter().filter(|it| it.needs == Need::Listing) {
+        let seen = row.send(&world.bench, Some(&token), &world.own).await;
+        assert!(
+            seen.text.contains(&world.own.session.to_string()),
+            "{}",
+            row.path
+        );
+        for foreign in [&world.other_tenant, &world.other_agent] {
+            let id = foreign.session.to_string();
+            assert!(!seen.text.contains(&id), "{}: {}", row.path, seen.text);
+            let all = row.send(&world.bench, Some(&admin), &world.own).await;
+            assert!(all.text.contains(&id), "{}: {}", row.path, all.text);
+        }
+        assert!(!seen.text.contains(FOREIGN), "{}: {}", row.path, seen.text);
+    }
+}
+
+#[tokio::test]
+async fn request_without_credentials_is_refused() {
+    let world = World::new().await;
+    for row in rows() {
+        let none = row.send(&world.bench, None, &world.own).await;
+        let wrong = row
+            .send(&world.bench, Some("rct_guessed"), &world.own)
+            .await;
+        let expected = match row.needs {
+            Need::Nothing => row.allowed,
+            Need::Caller | Need::Listing | Need::In(_) => 401,
+        };
+        assert_eq!(none.status, expected, "{}", row.path);
+        assert_eq!(wrong.status, expected, "{}", row.path);
+    }
+}
