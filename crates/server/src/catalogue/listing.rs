@@ -91,6 +91,7 @@ impl Catalogue {
             records: head.seq,
             open,
             sealed: opened.is_none(),
+            rules: None,
         })
     }
 }
