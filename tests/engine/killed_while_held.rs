@@ -21,7 +21,7 @@ use tokio::task::yield_now;
 use crate::journal::assert_lawful;
 use crate::restart::world::{Till, wait};
 
-/// What outlives the processes.
+/// The parts that outlive the processes.
 struct Home {
     journal: Arc<SurvivingJournal>,
     clock: Arc<ManualClock>,

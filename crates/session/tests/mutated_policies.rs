@@ -35,7 +35,7 @@ fn second_call(told: History) -> History {
     told.call("c2", "pay", json!({"cents": 1}))
 }
 
-/// A call beyond a leave that allowed one call. The flag permits the leave, and the leave is used up.
+/// A call beyond a leave that allowed one call. The flag permits the leave, which is used up.
 fn call_beyond_a_leave(told: History) -> History {
     let asked = call(told).asked();
     let allowed = asked.granted_for("ada", AllowFor::Count(1));

@@ -255,12 +255,12 @@ impl Agent {
 
     /// Sets a hook that changes each response before it is recorded and sent to the model.
     ///
-    /// It sees results, also those of clients, acknowledgements, interim results, supplied responses
-    /// and errors. What it returns is recorded and sent; what it removes appears nowhere. It may be
-    /// passed one response at a time. A response supplied for a call with a result is passed for comparison only, and
-    /// the hook's writes to the state are then dropped. A response that it does not answer is
-    /// withheld, and the model gets a notice instead. So are all of them if it panics or takes
-    /// longer than 30 seconds.
+    /// It sees results, also those of clients, acknowledgements, interim results, supplied
+    /// responses and errors. What it returns is recorded and sent; what it removes appears nowhere.
+    /// It may be passed one response at a time. A response supplied for a call with a result is
+    /// passed for comparison only, and the hook's writes to the state are then dropped. A response
+    /// that it does not answer is withheld, and the model gets a notice instead. So are all of them
+    /// if it panics or takes longer than 30 seconds.
     ///
     /// ```
     /// use recount::prelude::*;

@@ -12,7 +12,7 @@ use recount::session::{Json, Outcome};
 use recount::testing::{Life, ManualClock, SurvivingJournal};
 
 use crate::restart::pausing::append_to_own_stream;
-use crate::restart::world::{World, resume, wait};
+use crate::restart::world::{World, is, resume, wait};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -234,6 +234,7 @@ fn waiting_client_gets_a_lapsed_call_without_its_agent() {
     assert!(!waiting.is_finished());
     world.clock.advance(LEASE);
     life.settle();
+    assert!(waiting.is_finished());
     assert_eq!(life.run(waiting).unwrap().unwrap().attempt, 2);
     life.end();
 }
@@ -367,4 +368,41 @@ fn desk_takes_no_result_that_a_hook_must_see() {
     life.run(done).unwrap();
     life.end();
     assert_eq!(world.outcome(), Outcome::Returned);
+}
+
+/// A session without a handle keeps no task while a client works. The engine's alarm sees the end
+/// of the lease.
+#[test]
+fn lease_of_an_idle_session_ends_in_time() {
+    let world = World::new();
+    let life = world.life(world.agent(packs(InDoubt::Ask)));
+    life.run(async {
+        let live = life.engine().session("support").open().await.unwrap();
+        let mut updates = live.subscribe();
+        let calling = tokio::spawn(async move {
+            let key = "order-7";
+            live.call_with_key("pay", json!({}), key, ada()).await
+        });
+        updates.wait_for(is("call_ready")).await.unwrap();
+        calling.abort();
+    });
+    let claimed = life.run(life.engine().claim(&ClaimRequest::new("w1"), warehouse()));
+    assert!(claimed.unwrap().is_some());
+    life.settle();
+    world.clock.advance(LEASE);
+    life.settle();
+    assert_eq!(world.count("deadline_passed"), 1);
+    assert_eq!(world.count("confirmation_requested"), 1);
+    life.end();
+}
+
+#[test]
+fn claim_after_a_restart_attaches_no_runner() {
+    let (world, _desk) = left_ready(InDoubt::Ask);
+    let life = world.life(world.agent(packs(InDoubt::Ask)));
+    let claimed = life.run(life.engine().claim(&ClaimRequest::new("w1"), warehouse()));
+    life.settle();
+    assert!(claimed.unwrap().is_some());
+    assert_eq!(world.count("runner_attached"), 1);
+    life.end();
 }

@@ -293,6 +293,16 @@ fn each_person_and_each_program_has_its_own_limit() {
     assert_eq!(both.rejection(again), max);
 }
 
+/// The minute is that of the records, so a clock that was set back counts no older approvals.
+#[test]
+fn minute_of_a_limit_is_of_recorded_time() {
+    let tools = toolbox().gated("pay").answers_per_minute(1);
+    let one = yes(asked(&tools, 2), "c1", "ada");
+    let (given, minute_later) = (one.now(), pay(one.later(60_000), 3));
+    let command = said(&minute_later, "c2", true, Actor::embedder("ada"));
+    assert!(admit_at(minute_later.session(), given, command).is_ok());
+}
+
 #[test]
 fn unverified_names_share_one_limit() {
     let tools = toolbox().gated("pay").answers_per_minute(1);

@@ -36,6 +36,20 @@ fn decided(history: &History) -> Vec<&'static str> {
     kinds.collect()
 }
 
+/// The program's verdict on the gate of the current call.
+fn verdict(history: History, gated: bool) -> History {
+    let call = history.call_seq();
+    history.observed(HookAnswered {
+        hook: Hook::ConfirmWhen,
+        call,
+        of: None,
+        response: None,
+        failure: None,
+        gated: Some(gated),
+        by: None,
+    })
+}
+
 fn is_asked(history: &History) -> bool {
     decided(history).contains(&"confirmation_requested")
 }
@@ -195,18 +209,6 @@ fn program_decides_its_gate_before_the_leave() {
         .opened("support")
         .attached(&by_program)
         .connected();
-    let verdict = |history: History, gated| {
-        let call = history.call_seq();
-        history.observed(HookAnswered {
-            hook: Hook::ConfirmWhen,
-            call,
-            of: None,
-            response: None,
-            failure: None,
-            gated: Some(gated),
-            by: None,
-        })
-    };
     let asked = verdict(support.call("c1", "mail", json!({})), true);
     let given = asked
         .granted_for("ada", AllowFor::Count(1))
@@ -310,6 +312,93 @@ fn unfit_leaves_are_refused() {
     let own = asked(&tools()).granted("ada").asks("Which one?");
     let code = refused(&own, yes().and_allow_for(count), ada);
     assert_eq!(code, "leave_not_permitted");
+}
+
+/// Admission refuses these answers. Records of them, as an altered export may have, approve their
+/// call and give no leave.
+#[test]
+fn unfit_answer_on_record_gives_no_leave() {
+    let edits = |policy: &mut ToolPolicy| policy.gate_terms.edits = Some(Edits::Allowed);
+    let may = tools().policy("mail", edits);
+    let (ada, count) = (Actor::embedder("ada"), AllowFor::Count(2));
+    let yes = |bound| ToolConfirmation::confirmed().and_allow_for(bound);
+    let asked = |tools: &Toolbox| {
+        let support = history().opened("support").attached(tools).connected();
+        support.call("c1", "mail", json!({"n": 1})).asked()
+    };
+    let now = asked(&may).now();
+    let too_late = AllowFor::Until(now.after_ms(ALLOW_FOR_MS_MAX + 1));
+    let program = ada.clone().as_program("night");
+    for (answer, by, tools) in [
+        (yes(count).with_args(json!({"n": 2})), &ada, &may),
+        (yes(count), &program, &may),
+        (yes(AllowFor::Count(0)), &ada, &may),
+        (yes(AllowFor::Count(ALLOW_COUNT_MAX + 1)), &ada, &may),
+        (yes(AllowFor::Until(now)), &ada, &may),
+        (yes(too_late), &ada, &may),
+        (yes(count), &ada, &toolbox().gated("mail")),
+    ] {
+        let asked = asked(tools);
+        let record = answer.into_record(asked.request(), by.clone());
+        let told = asked.observed(record).started();
+        assert!(told.session().leaves.is_empty(), "{}", told.story());
+    }
+}
+
+#[test]
+fn call_from_before_the_leave_is_asked_about() {
+    let by_program = tools().gated_by_program("mail");
+    let support = history().opened("support").attached(&by_program);
+    let first = verdict(support.connected().call("c1", "mail", json!({})), true).asked();
+    let allowed = next(first, "c2")
+        .about("c1")
+        .granted_for("ada", AllowFor::Count(9));
+    assert!(is_asked(&verdict(allowed.about("c2"), true)));
+}
+
+#[test]
+fn call_that_was_started_is_asked_about_again() {
+    let large = |policy: &mut ToolPolicy| policy.gate_terms.when = Some(S::is_true("large"));
+    let tools = tools()
+        .policy("mail", large)
+        .in_doubt("mail", InDoubt::Retry);
+    let support = history().opened("support").attached(&tools).connected();
+    let asked = support
+        .state("large", json!(true))
+        .call("c1", "mail", json!({}));
+    let given = asked
+        .granted_for("ada", AllowFor::Count(9))
+        .returned(json!({}));
+    let cut_off = next(given.state("large", json!(false)), "c2")
+        .started()
+        .detached();
+    let again = cut_off.state("large", json!(true)).attached(&tools);
+    assert!(is_asked(&again));
+}
+
+#[test]
+fn leave_ends_once_and_by_no_program() {
+    let given = allowed(&tools(), AllowFor::Count(9));
+    let of = leave(&given);
+    let revoke = |by: Actor| Command::RevokeLeave {
+        leave: of,
+        reason: None,
+        by,
+    };
+    let program = Actor::embedder("ada").as_program("night");
+    assert_eq!(given.rejection(revoke(program)).code(), "automatic_answer");
+    let closed = given.clone().closed();
+    let late = closed.rejection(revoke(Actor::embedder("ada")));
+    assert_eq!(late, Rejection::SessionClosed);
+    let revoked = given.leave_revoked(of, "ada");
+    let ended = |history: &History| history.session().leaves.get(&of).unwrap().ended.clone();
+    let second = revoked.clone().observed(LeaveRevoked {
+        leave: of,
+        by: Actor::embedder("eve"),
+        reason: None,
+        rules: RULES,
+    });
+    assert_eq!(ended(&second), ended(&revoked));
 }
 
 #[test]
