@@ -151,13 +151,15 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
             InDoubt::Ask => !declared,
             InDoubt::SettleUnknown => false,
         },
+        // A question of a run that ended is made when a runner declares its tool again.
+        Phase::Asking { in_place: None } => !declared,
         Phase::Retrying { .. } | Phase::AwaitingHook => true,
         // Only for a gate that the program decides, as far as the declaration is known.
         Phase::AwaitingVerdict => !declared || policy.confirm && policy.gate_terms.asks_program,
         Phase::Received
         | Phase::Refused { .. }
         | Phase::Gated
-        | Phase::Asking { .. }
+        | Phase::Asking { in_place: Some(_) }
         | Phase::Withdrawn
         | Phase::Approved { .. }
         | Phase::Denied { .. }
