@@ -2,7 +2,7 @@
 //!
 //! Each function of `laws/` and `lawful/` named below is one law, and states it in its comment.
 //! This file checks each law against some hundred histories, and laws 2 to 5 against 4,000,
-//! so that the tests of the core end in seconds; `.ci/run` asks for 20,000. `PROPTEST_CASES` and
+//! so that the tests of the core end in seconds; `.ci/run` asks for 8,000. `PROPTEST_CASES` and
 //! `RECOUNT_HISTORIES` change the numbers.
 
 #![expect(
