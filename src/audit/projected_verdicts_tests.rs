@@ -101,7 +101,7 @@ fn each_verdict_and_outcome_is_projected() {
             None,
         ),
         (
-            called(&gate.clone().gates_waived("nobody is there")).returned(paid.clone()),
+            called(&gate.clone().gates_waived("a test")).returned(paid.clone()),
             "gate_waived",
             Some(Outcome::Returned),
         ),
