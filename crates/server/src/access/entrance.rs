@@ -7,7 +7,7 @@ use recount::engine::{Clock, SystemClock};
 use recount::session::Actor;
 
 use super::authenticator::{Authenticator, bearer};
-use super::logins::{ByCookie, Logins, NewCookie, cookie_of};
+use super::logins::{ByCookie, Logins, cookie_of};
 use super::principal::Principal;
 use super::role::{Grant, Role};
 use super::secret::{NoRandomness, Secret};
@@ -145,7 +145,7 @@ impl Access {
             let detail = "the login token is unknown, used or expired";
             Problem::new(Code::Unauthenticated, detail)
         };
-        let NewCookie { cookie } = opened.ok_or_else(unknown)?;
+        let cookie = opened.ok_or_else(unknown)?;
         Ok(self.cookie_header(cookie.expose(), ""))
     }
 

@@ -51,13 +51,6 @@ struct CookieSession {
     until: Timestamp,
 }
 
-/// A new cookie session.
-#[derive(Debug)]
-pub(crate) struct NewCookie {
-    /// The value of the cookie.
-    pub(crate) cookie: Secret,
-}
-
 /// A principal that a cookie proves, with the token for its changes.
 #[derive(Clone, Debug)]
 pub(crate) struct ByCookie {
@@ -85,13 +78,9 @@ impl Logins {
         Ok(secret)
     }
 
-    /// Uses up a login token and opens a cookie session. `None` for a token that is used, expired
-    /// or unknown.
-    pub(super) fn open(
-        &self,
-        token: &str,
-        now: Timestamp,
-    ) -> Result<Option<NewCookie>, NoRandomness> {
+    /// Uses up a login token, opens a cookie session and returns the value of its cookie. `None`
+    /// for a token that is used, expired or unknown.
+    pub(super) fn open(&self, token: &str, now: Timestamp) -> Result<Option<Secret>, NoRandomness> {
         let (cookie, csrf) = (Secret::generate("")?, Secret::generate("")?);
         let hash = SecretHash::of(token);
         let mut state = self.state();
@@ -110,7 +99,7 @@ impl Logins {
             csrf,
             until: Timestamp(now.0.saturating_add(COOKIE_LIFE_US)),
         });
-        Ok(Some(NewCookie { cookie }))
+        Ok(Some(cookie))
     }
 
     /// The principal of a cookie.
@@ -161,9 +150,9 @@ mod tests {
     fn login_token_opens_one_session() {
         let (logins, now) = (Logins::default(), Timestamp(0));
         let link = logins.link(ada(), now).unwrap();
-        let opened = logins.open(link.expose(), now).unwrap().unwrap();
+        let cookie = logins.open(link.expose(), now).unwrap().unwrap();
         assert!(logins.open(link.expose(), now).unwrap().is_none());
-        let known = logins.recognise(opened.cookie.expose(), now).unwrap();
+        let known = logins.recognise(cookie.expose(), now).unwrap();
         assert_eq!(known.principal, ada());
         assert!(logins.recognise(link.expose(), now).is_none());
     }
@@ -173,7 +162,7 @@ mod tests {
         let (logins, now) = (Logins::default(), Timestamp(0));
         let open = || {
             let link = logins.link(ada(), now).unwrap();
-            logins.open(link.expose(), now).unwrap().unwrap().cookie
+            logins.open(link.expose(), now).unwrap().unwrap()
         };
         let (one, other) = (open(), open());
         let late = Timestamp(COOKIE_LIFE_US);

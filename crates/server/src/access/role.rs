@@ -17,7 +17,7 @@ pub enum Role {
     Viewer,
     /// Answers confirmation requests and revokes standing leaves.
     Approver,
-    /// Supplies results, calls tools, cancels, reconciles, pauses and closes.
+    /// Supplies results, cancels, reconciles, pauses and closes.
     Operator,
     /// Changes the service itself.
     Admin,
