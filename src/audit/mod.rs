@@ -7,11 +7,13 @@
 //! the journal's own stream ─────────────────────────────────────────────────────▶ JournalNote
 //! ```
 //!
-//! All values come from records. The audit takes no decisions, runs nothing, and does not know how
-//! a row is printed.
+//! All values come from records. The audit takes no decisions and runs nothing. `auditor` reads one
+//! session after another; `csv` has the cells of a row.
 
 mod audited_call;
+mod auditor;
 mod catalog_note;
+mod csv;
 mod filter;
 mod journal_note;
 mod moment;
@@ -28,7 +30,9 @@ pub use audited_call::{
     AuditedCall, Cancellation, End, Held, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation,
     Run, Waiver,
 };
+pub use auditor::{Auditor, SessionAudit};
 pub use catalog_note::CatalogNote;
+pub use csv::{COLUMNS, Csv};
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;
 pub use question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};

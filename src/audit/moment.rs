@@ -19,7 +19,8 @@ pub(super) fn text_if_any<S: Serializer>(
     }
 }
 
-fn spelled(at: Timestamp) -> String {
+/// The time in the form of the records.
+pub(super) fn spelled(at: Timestamp) -> String {
     let utc = DateTime::from_timestamp_micros(at.0).unwrap_or_default();
     utc.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -142,7 +142,7 @@ async fn sessions(
     Ok(all)
 }
 
-async fn project(
+pub(super) async fn project(
     ledger: &Ledger,
     id: SessionId,
     mut progress: impl FnMut(u64),
@@ -170,7 +170,7 @@ async fn project(
 
 /// Describes a session that cannot be read because of `error`. Returns the error if the journal
 /// itself cannot be read.
-async fn unread(
+pub(super) async fn unread(
     ledger: &Ledger,
     session: SessionId,
     head: &Head,

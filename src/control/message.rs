@@ -39,6 +39,7 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"renew":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"lease_ms":60000}}
 /// {"finish":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"result":{"n":1}}}
 /// {"log":{"session":"0199…","from":1,"follow":true}}
+/// {"reload":{}}
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -278,6 +279,8 @@ pub enum Request {
         #[serde(default)]
         follow: bool,
     },
+    /// Reads the configuration of the service anew. The reply is a [`Reloaded`](super::Reloaded).
+    Reload {},
 }
 
 impl Request {

@@ -33,5 +33,5 @@ pub use message::ticket;
 pub use message::{Request, checked, confirmation, finding};
 pub use one_answer::{OneAnswer, OneOutcome};
 pub use refusal::Refusal;
-pub use reply::{LogItem, NamedId, OnRecord, Problem, Reply, Waiting};
+pub use reply::{LogItem, NamedId, OnRecord, Problem, Reloaded, Reply, Waiting};
 pub use server::{Handler, Items, ReaderGone, Server};

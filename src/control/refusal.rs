@@ -93,6 +93,7 @@ impl Refusal {
             | Rejection::OtherContent { at } => {
                 refusal.at = Some(*at);
             }
+            Rejection::KeyReused { call } => refusal.at = Some(*call),
             Rejection::Claim(ClaimRejection::AlreadyClaimed { by, until, .. }) => {
                 refusal.by = Some(by.clone());
                 refusal.until = Some(*until);
@@ -127,7 +128,6 @@ impl Refusal {
             | Rejection::ResponseNotAnObject
             | Rejection::UnfitState { .. }
             | Rejection::UnfitKey { .. }
-            | Rejection::KeyReused { .. }
             | Rejection::SessionClosed
             | Rejection::NotPaused { .. }
             | Rejection::UnknownTool { .. }

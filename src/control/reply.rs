@@ -106,6 +106,19 @@ pub struct LogItem {
     pub body: Option<Box<RawValue>>,
 }
 
+/// The parts of a configuration that a service has read anew.
+///
+/// ```json
+/// {"reloaded":["tokens"],"mistakes":["policies.toml:2:1: tools.pay.timeout: expected a time"]}
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The parts that are in force as their files have them now.
+    pub reloaded: Vec<String>,
+    /// The mistakes. The parts with a mistake stay as they were.
+    pub mistakes: Vec<String>,
+}
+
 /// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {

@@ -47,6 +47,7 @@ mod killed_while_held;
 mod live_builder;
 mod moved_journals;
 mod newer_programs;
+mod policies_changed;
 mod policy_pairs;
 mod program_calls;
 mod ready_made_tools;

@@ -2,11 +2,13 @@
 //!
 //! The program reads and prints. It decides nothing about a session.
 //!
-//! From the bottom: `text`, `failures`, `terminal` and `files`; then `journal` and `telling`; then
-//! the commands, in `operator`, `inspect`, `maintenance`, `audit`, `development`, `run` and `demo`;
-//! `program` is the command line as a whole. No room imports a later one.
+//! From the bottom: `text`, `failures`, `terminal` and `files`; then `journal`, `config` and
+//! `telling`; then the commands, in `operator`, `inspect`, `maintenance`, `audit`, `development`,
+//! `run`, `serve` and `demo`; `program` is the command line as a whole. No room imports a later one.
 
 mod audit;
+#[cfg(feature = "serve")]
+mod config;
 mod demo;
 mod development;
 mod failures;
@@ -17,6 +19,8 @@ mod maintenance;
 mod operator;
 mod program;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod telling;
 mod terminal;
 mod text;

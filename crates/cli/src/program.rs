@@ -18,6 +18,8 @@ use crate::operator::{
     Release, Renew, RespondCall, Revoke, Settle, Unpause,
 };
 use crate::run::Run;
+#[cfg(feature = "serve")]
+use crate::serve::{Check, Init, Reload, Serve, Token};
 use crate::terminal::{ColorChoice, Palette, Screen};
 use crate::text::Zone;
 
@@ -81,6 +83,16 @@ enum Command {
     #[command(name = "demo-service", hide = true)]
     Service(Service),
     Run(Run),
+    #[cfg(feature = "serve")]
+    Serve(Serve),
+    #[cfg(feature = "serve")]
+    Init(Init),
+    #[cfg(feature = "serve")]
+    Check(Check),
+    #[cfg(feature = "serve")]
+    Token(Token),
+    #[cfg(feature = "serve")]
+    Reload(Reload),
     Simulate(Simulate),
     Sessions(Sessions),
     Log(Log),
@@ -168,6 +180,16 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Demo(it) => it.run(screen).await,
         Command::Service(it) => it.run(screen).await,
         Command::Run(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Init(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Check(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Token(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Reload(it) => it.run(screen).await,
         Command::Simulate(it) => it.run(screen).await,
         Command::Sessions(it) => it.run(screen).await,
         Command::Log(it) => it.run(screen).await,

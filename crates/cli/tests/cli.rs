@@ -23,6 +23,9 @@ mod cancelling;
 mod claiming;
 #[path = "cli/comparing.rs"]
 mod comparing;
+#[cfg(feature = "serve")]
+#[path = "cli/configuring.rs"]
+mod configuring;
 #[path = "cli/copying.rs"]
 mod copying;
 #[path = "cli/damage.rs"]
@@ -35,6 +38,9 @@ mod digits;
 mod door;
 #[path = "cli/doors.rs"]
 mod doors;
+#[cfg(feature = "serve")]
+#[path = "cli/encrypting.rs"]
+mod encrypting;
 #[path = "cli/errors.rs"]
 mod errors;
 #[path = "cli/exit_codes.rs"]
@@ -75,12 +81,18 @@ mod platforms;
 mod program;
 #[path = "cli/quorum.rs"]
 mod quorum;
+#[cfg(all(feature = "serve", unix))]
+#[path = "cli/reloading.rs"]
+mod reloading;
 #[path = "cli/request_views.rs"]
 mod request_views;
 #[path = "cli/sealing.rs"]
 mod sealing;
 #[path = "cli/service.rs"]
 mod service;
+#[cfg(feature = "serve")]
+#[path = "cli/serving.rs"]
+mod serving;
 #[path = "cli/settling.rs"]
 mod settling;
 #[path = "cli/shipped.rs"]
@@ -95,9 +107,15 @@ mod stopping;
 #[cfg(target_os = "linux")]
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[cfg(feature = "serve")]
+#[path = "cli/tokens.rs"]
+mod tokens;
 #[path = "cli/unknown_kinds.rs"]
 mod unknown_kinds;
 #[path = "cli/verdicts.rs"]
 mod verdicts;
+#[cfg(feature = "serve")]
+#[path = "cli/web.rs"]
+mod web;
 #[path = "cli/what_if.rs"]
 mod what_if;

@@ -12,12 +12,15 @@
 
 mod access;
 mod catalogue;
+mod driving;
+mod metrics;
 mod openapi;
 mod problems;
 mod requests;
 mod router;
 mod routes;
 mod service;
+mod streams;
 
 pub use access::{
     Access, AgentScope, Authenticator, Grant, NewToken, NoRandomness, NotARole, NotAUrl, Principal,

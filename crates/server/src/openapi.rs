@@ -16,6 +16,8 @@ use utoipa::{Modify, OpenApi};
         (name = "sessions", description = "Sessions, their records and their state"),
         (name = "approvals", description = "Confirmation requests and standing leaves"),
         (name = "calls", description = "Operations on calls"),
+        (name = "programs", description = "Calls of programs, and calls that clients run"),
+        (name = "reports", description = "The audit, exports and checks of sessions"),
         (name = "pauses", description = "The stop switch"),
         (name = "account", description = "The caller, login and logout"),
         (name = "health", description = "Health, and this document"),

@@ -11,11 +11,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{Access, authenticate, check_site};
+use crate::metrics::count;
 use crate::openapi::Outline;
 use crate::problems::{Code, Problem};
 use crate::requests::run_once;
+use crate::routes::programs::{claimed, claims, making, opening};
+use crate::routes::reports::{audit, checking, export, metrics};
 use crate::routes::{
-    account, answers, calls, health, leaves, openapi, pauses, pending, records, sessions,
+    account, answers, calls, events, health, leaves, openapi, pauses, pending, records, sessions,
 };
 use crate::service::Service;
 
@@ -45,6 +48,7 @@ impl Service {
         // The last layer runs first.
         let guarded = guarded()
             .route_layer(from_fn_with_state(self.answers.clone(), run_once))
+            .merge(unrepeated())
             .route_layer(from_fn_with_state(access.clone(), authenticate))
             .route_layer(site());
         let open = open().route_layer(site());
@@ -60,6 +64,7 @@ impl Service {
             .method_not_allowed_fallback(method_not_allowed)
             .layer(DefaultBodyLimit::max(self.body_max))
             .layer(from_fn(with_headers))
+            .layer(from_fn_with_state(self.counters.clone(), count))
             .with_state(self)
     }
 }
@@ -74,11 +79,13 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(sessions::state))
         .routes(routes!(sessions::close))
         .routes(routes!(records::list))
+        .routes(routes!(events::records))
         .routes(routes!(calls::list))
         .routes(routes!(calls::respond))
         .routes(routes!(calls::reconcile))
         .routes(routes!(calls::cancel))
         .routes(routes!(pending::list))
+        .routes(routes!(events::pending))
         .routes(routes!(answers::answer))
         .routes(routes!(answers::several))
         .routes(routes!(answers::deny_all))
@@ -87,6 +94,35 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(pauses::list))
         .routes(routes!(pauses::pause))
         .routes(routes!(pauses::unpause))
+        .merge(programs())
+        .routes(routes!(audit::decisions))
+        .routes(routes!(export::get))
+        .routes(routes!(metrics::get))
+}
+
+/// The routes of programs that drive sessions and run calls.
+fn programs() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(opening::open))
+        .routes(routes!(making::get))
+        .routes(routes!(claims::claim))
+        .routes(routes!(claimed::renew))
+        .routes(routes!(claimed::yield_one))
+        .routes(routes!(claimed::report))
+        .routes(routes!(claimed::finish))
+        .routes(routes!(claimed::fail))
+        .routes(routes!(claimed::release))
+}
+
+/// The routes that need a principal, whose answers are not kept for repetitions.
+///
+/// The key of a call is on record, so a repetition waits for the call and gets its outcome. Checks
+/// are streams, and change nothing.
+fn unrepeated() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(making::make))
+        .routes(routes!(checking::replay))
+        .routes(routes!(checking::verify))
 }
 
 /// The routes that need no principal.

@@ -1,13 +1,21 @@
 //! The service behind the routes: the engine, the access and what requests share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use recount::Engine;
+use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::catalogue::Catalogue;
+use crate::driving::{HeldSessions, Places};
+use crate::metrics::Counters;
 use crate::requests::{Answers, BODY_BYTES_MAX};
+
+/// The maximum number of requests that wait for an outcome or for a call to claim.
+const WAITS_MAX: usize = 1024;
+
+/// The default maximum number of streams.
+const STREAMS_MAX: usize = 256;
 
 /// An HTTP service over an engine, with its limits. [`router`](crate::router) is the short form
 /// with the defaults.
@@ -31,10 +39,16 @@ pub struct Service {
     pub(crate) access: Arc<Access>,
     pub(crate) catalogue: Catalogue,
     pub(crate) answers: Arc<Answers>,
+    pub(crate) held: Arc<HeldSessions>,
+    /// The places of waiting requests.
+    pub(crate) waits: Places,
+    /// The places of streams.
+    pub(crate) streams: Places,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) body_max: usize,
     /// The OpenAPI document, set once the routes are known.
     pub(crate) document: Arc<OnceLock<String>>,
-    draining: Arc<AtomicBool>,
+    draining: Arc<watch::Sender<bool>>,
 }
 
 impl Service {
@@ -46,9 +60,13 @@ impl Service {
             engine,
             access: Arc::new(access),
             answers: Arc::default(),
+            held: Arc::default(),
+            waits: Places::new(WAITS_MAX),
+            streams: Places::new(STREAMS_MAX),
+            counters: Arc::default(),
             body_max: BODY_BYTES_MAX,
             document: Arc::default(),
-            draining: Arc::default(),
+            draining: Arc::new(watch::Sender::new(false)),
         }
     }
 
@@ -61,14 +79,32 @@ impl Service {
         }
     }
 
+    /// Sets the maximum number of streams at the same time, such as those of records. The next one
+    /// gets 429. Defaults to 256.
+    #[must_use]
+    pub fn streams_max(self, streams: usize) -> Service {
+        Service {
+            streams: Places::new(streams),
+            ..self
+        }
+    }
+
     /// Refuses every request that changes something from now on, with 503. `/readyz` reports it.
+    /// Waiting requests get their answer at once, and streams end.
     pub fn drain(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.draining.send_replace(true);
     }
 
     /// True once [`drain`](Service::drain) was called.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        *self.draining.borrow()
+    }
+
+    /// Waits until the service drains.
+    pub(crate) async fn drained(&self) {
+        let mut draining = self.draining.subscribe();
+        // The sender lives in this service.
+        let _ = draining.wait_for(|it| *it).await;
     }
 }

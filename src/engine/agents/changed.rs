@@ -6,10 +6,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::agent::Agent;
 use super::prepared::Prepared;
 use crate::ledger::Ledger;
-use crate::session::{PolicySet, SessionId};
+use crate::session::{PolicyChanges, PolicySet, SessionId};
 use crate::tool::{PolicyTool, ToolChanges};
+
+/// The names of tools in policy files that count.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) enum Names {
+    /// All of them. One that is not there is a mistake.
+    All,
+    /// Those of tools that are there.
+    Those,
+}
 
 /// The agents of the sessions whose tools were changed.
 #[derive(Default)]
@@ -23,6 +33,13 @@ impl ChangedAgents {
     /// Returns the agent of a session with changed tools.
     pub(in crate::engine) fn of(&self, session: SessionId) -> Option<Arc<Prepared>> {
         self.agents().get(&session).cloned()
+    }
+
+    /// Returns those of one registered agent, with their sessions.
+    pub(in crate::engine) fn of_agent(&self, name: &str) -> Vec<(SessionId, Arc<Prepared>)> {
+        let agents = self.agents();
+        let named = agents.iter().filter(|(_, agent)| agent.name == name);
+        named.map(|(session, it)| (*session, it.clone())).collect()
     }
 
     /// Returns all of them.
@@ -60,15 +77,44 @@ impl Prepared {
         })?;
         source.tools = tools;
         source.on_record = on_record.or(source.on_record);
+        self.with_source(source, Names::Those, ledger)
+    }
+
+    /// Returns the agent with other policy files. Everything else stays, also the gates.
+    ///
+    /// A file of a session with changed tools may name tools that are gone.
+    pub(in crate::engine) fn with_policies(
+        &self,
+        files: Vec<PolicyChanges>,
+        names: Names,
+        ledger: &Ledger,
+    ) -> Result<Prepared, Vec<String>> {
+        let mut source = self.source.clone();
+        source.policies = files;
+        self.with_source(source, names, ledger)
+    }
+
+    fn with_source(
+        &self,
+        source: Box<Agent>,
+        names: Names,
+        ledger: &Ledger,
+    ) -> Result<Prepared, Vec<String>> {
         let mut agent = (*source).clone();
-        // A file and a mode may name a tool that is gone. It counts again when the tool comes back.
-        let names = source.tools.tools().iter().map(PolicyTool::name);
-        let names: Vec<&str> = names.collect();
-        agent
-            .modes
-            .retain(|(name, _)| names.contains(&name.as_str()));
-        for file in &mut agent.policies {
-            file.tools.retain(|name, _| names.contains(&name.as_str()));
+        match names {
+            Names::All => {}
+            // A file and a mode may name a tool that is gone. It counts again when the tool comes
+            // back.
+            Names::Those => {
+                let names = source.tools.tools().iter().map(PolicyTool::name);
+                let names: Vec<&str> = names.collect();
+                agent
+                    .modes
+                    .retain(|(name, _)| names.contains(&name.as_str()));
+                for file in &mut agent.policies {
+                    file.tools.retain(|name, _| names.contains(&name.as_str()));
+                }
+            }
         }
         agent.recording = None;
         let mut changed = agent.prepare(&self.name, ledger)?;

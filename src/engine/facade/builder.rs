@@ -7,12 +7,13 @@ use std::time::Duration;
 use recount_journal::seal::KeyStore;
 use recount_journal::{DiskJournal, Journal, MemoryJournal};
 
+use crate::control::Reloaded;
 use crate::engine::agents::agent::Agent;
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;
 use crate::engine::notify::notices::Notices;
-use crate::engine::serving::engine::Engine;
+use crate::engine::serving::engine::{Engine, Reload};
 use crate::ledger::{Ledger, UnknownKinds};
 
 /// The builder of an engine; [`open`](EngineBuilder::open) checks all settings at once.
@@ -28,6 +29,7 @@ pub struct EngineBuilder {
     slots: Slots,
     pub(in crate::engine) notices: Notices,
     control: Control,
+    reload: Option<Reload>,
 }
 
 /// The place of the control file.
@@ -79,6 +81,7 @@ impl EngineBuilder {
             slots: Slots::default(),
             notices: Notices::default(),
             control: Control::BesideJournal,
+            reload: None,
         }
     }
 
@@ -250,6 +253,27 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the handler of the control request `reload`, which reads the configuration of the
+    /// program anew, for example with [`Engine::change_policies`].
+    ///
+    /// ```
+    /// use recount::control::Reloaded;
+    /// use recount::engine::Engine;
+    ///
+    /// let builder = Engine::builder("./journal").on_reload(|_engine| async {
+    ///     Reloaded { reloaded: vec!["prices".to_owned()], mistakes: Vec::new() }
+    /// });
+    /// # let _ = builder;
+    /// ```
+    pub fn on_reload<F, Fut>(mut self, reload: F) -> EngineBuilder
+    where
+        F: Fn(Engine) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Reloaded> + Send + 'static,
+    {
+        self.reload = Some(Box::new(move |engine| Box::pin(reload(engine))));
+        self
+    }
+
     /// Sets an open journal, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
@@ -300,6 +324,10 @@ impl EngineBuilder {
             None => ledger,
         };
         let engine = Engine::new(ledger, self.clock, self.slots, self.notices);
+        if let Some(reload) = self.reload {
+            // The engine is new, so none is set.
+            let _ = engine.inner.reload.set(reload);
+        }
         let mut mistakes = Vec::new();
         let names: Vec<String> = self.agents.iter().map(|(name, _)| name.clone()).collect();
         for (name, agent) in self.agents {

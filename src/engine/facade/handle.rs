@@ -33,7 +33,7 @@ pub struct LiveHandle {
     pub(super) task: TaskRef,
     /// The tasks that run the callbacks, until the last clone is dropped.
     hearing: Vec<Arc<AbortOnDropHandle<()>>>,
-    /// True if a caller has the handle, or is about to.
+    /// True if the drop of the last such handle ends the connection and the running calls.
     is_taken: bool,
 }
 
@@ -402,6 +402,33 @@ impl LiveHandle {
         self.ask(|reply| Input::Command(command, reply)).await
     }
 
+    /// Returns the handle as one whose drop ends nothing: running calls continue, and the session's
+    /// task ends once it is idle. A connection stays open until it is silent.
+    ///
+    /// Dropping another last handle would cancel running calls. A clone of the handle is like it.
+    ///
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// use recount::session::Json;
+    ///
+    /// let ship = T::simple("ship", "Ships", |_| async { Ok(json!({"shipped": true})) });
+    /// let engine = Engine::in_memory().agent("orders", Agent::new().tools(ship)).open().await?;
+    /// let session = engine.session("orders").open().await?.releasing();
+    /// let (args, by) = (Json::of(&json!({})), Actor::embedder("pipeline"));
+    /// let begun = session.begin_call("ship", args, "order-7", by).await?;
+    /// drop(session);
+    /// assert_eq!(begun.outcome().await?, Ok(json!({"shipped": true})));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn releasing(mut self) -> LiveHandle {
+        self.is_taken = false;
+        self
+    }
+
     pub(super) async fn ask<T>(
         &self,
         input: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Input,
@@ -432,7 +459,7 @@ impl Clone for LiveHandle {
             engine: self.engine.clone(),
             task: self.task.clone(),
             hearing: self.hearing.clone(),
-            is_taken: true,
+            is_taken: self.is_taken,
         }
     }
 }

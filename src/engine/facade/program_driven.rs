@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::error::Error;
 use crate::engine::facade::handle::LiveHandle;
-use crate::engine::inputs::callers::{Key, KeyedOutcome, ProgramCall};
+use crate::engine::inputs::callers::{BegunCall, Key, KeyedOutcome, ProgramCall};
 use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
@@ -144,9 +144,50 @@ impl LiveHandle {
         key: &str,
         by: Actor,
     ) -> Result<KeyedOutcome, Error> {
-        self.engine.expect_room()?;
         let unfit = |problem| Error::Refused(Rejection::UnfitJson { problem });
         let args = Json::parse(&args.to_string()).map_err(unfit)?;
+        let begun = self.begin_call(name, args, key, by).await?;
+        let (call, repeated) = (begun.call, begun.repeated);
+        let result = begun.outcome().await?;
+        Ok(KeyedOutcome {
+            call,
+            repeated,
+            result,
+        })
+    }
+
+    /// Calls a function as [`call_with_key`](LiveHandle::call_with_key) does, and returns once the
+    /// call is on record. The outcome can be awaited or left to the record.
+    ///
+    /// The arguments keep the digits of their numbers.
+    ///
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
+    /// use recount::prelude::*;
+    /// use recount::session::Json;
+    ///
+    /// let pay = T::simple("pay", "Pays", |args| async move { Ok(json!({"paid": args["cents"]})) });
+    /// let engine = Engine::in_memory().agent("orders", Agent::new().tools(pay)).open().await?;
+    /// let session = engine.session("orders").open().await?;
+    /// let (args, by) = (Json::of(&json!({"cents": 7})), Actor::embedder("pipeline"));
+    /// let begun = session.begin_call("pay", args, "order-7", by).await?;
+    /// assert!(!begun.repeated);
+    /// assert_eq!(begun.outcome().await?, Ok(json!({"paid": 7})));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`call_with_key`](LiveHandle::call_with_key).
+    pub async fn begin_call(
+        &self,
+        name: &str,
+        args: Json,
+        key: &str,
+        by: Actor,
+    ) -> Result<BegunCall, Error> {
+        self.engine.expect_room()?;
         let (caller, answer) = oneshot::channel();
         let (taken, on_record) = oneshot::channel();
         let call = ProgramCall {
@@ -161,10 +202,12 @@ impl LiveHandle {
         let _ = self.task.inbox.send(Input::CallFunction(call, caller));
         let stopped = |_| self.task.stopped(self.session);
         let taken = on_record.await.map_err(stopped)??;
-        Ok(KeyedOutcome {
+        Ok(BegunCall {
             call: taken.call,
             repeated: taken.repeated,
-            result: answer.await.map_err(stopped)?,
+            session: self.session,
+            task: self.task.clone(),
+            answer,
         })
     }
 

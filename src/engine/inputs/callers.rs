@@ -4,8 +4,9 @@
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::registry::TaskRef;
 use crate::engine::error::Error;
-use crate::session::{Actor, Json, Outcome, Seq};
+use crate::session::{Actor, Json, Outcome, Seq, SessionId};
 use crate::tool::ToolError;
 
 /// The reply channel to a caller.
@@ -45,6 +46,41 @@ pub struct KeyedOutcome {
     pub repeated: bool,
     /// The response, or the reason why the call failed.
     pub result: Result<Value, ToolError>,
+}
+
+/// A call with an idempotency key that is on record. Its outcome can be awaited.
+///
+/// It is returned by [`LiveHandle::begin_call`](crate::engine::LiveHandle::begin_call). Dropping it
+/// does not affect the call.
+pub struct BegunCall {
+    /// The call: the seq of its `function_call_received`.
+    pub call: Seq,
+    /// True if an earlier caller made the call, with the same key and the same text.
+    pub repeated: bool,
+    pub(in crate::engine) session: SessionId,
+    pub(in crate::engine) task: TaskRef,
+    pub(in crate::engine) answer: oneshot::Receiver<Result<Value, ToolError>>,
+}
+
+impl BegunCall {
+    /// Waits for the outcome of the call: the response, or the reason why the call failed.
+    ///
+    /// # Errors
+    /// If the session's task has stopped. The call is on record, and its outcome will be, too.
+    pub async fn outcome(self) -> Result<Result<Value, ToolError>, Error> {
+        let (session, task) = (self.session, self.task);
+        self.answer.await.map_err(|_| task.stopped(session))
+    }
+}
+
+impl std::fmt::Debug for BegunCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BegunCall")
+            .field("session", &self.session)
+            .field("call", &self.call)
+            .field("repeated", &self.repeated)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The caller of a function.

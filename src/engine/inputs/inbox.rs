@@ -2,6 +2,8 @@
 //!
 //! `SessionTask::handle` in `task/session_task.rs` has an arm for every input.
 
+use std::sync::Arc;
+
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::asking::ToTool;
@@ -12,8 +14,9 @@ use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, PauseScope, PolicySet,
-    RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded, UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, PauseScope, PolicyChanges,
+    PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
+    UnfitAnswer,
 };
 use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation};
 
@@ -94,7 +97,7 @@ pub(in crate::engine) enum Input {
     HandleTaken,
     /// One handle was dropped.
     HandleDropped,
-    /// One handle was released before its caller got it.
+    /// One handle was released, which ends nothing.
     HandleReturned,
     /// A tool ended.
     ToolEnded(Ended),
@@ -114,6 +117,8 @@ pub(in crate::engine) enum Input {
     CallFunction(ProgramCall, Answer),
     /// Change the tools of the session, with the policies of a fixture that is played.
     ChangeTools(ToolChanges, Option<PolicySet>, Reply<Option<Seq>>),
+    /// Take other policy files, if the session is of the agent with this name.
+    ChangePolicies(Arc<str>, Vec<PolicyChanges>, Reply<Option<Seq>>),
     /// A hook, or the predicate of a gate, answered about calls or responses.
     HookAnswered {
         answers: Vec<HookAnswered>,

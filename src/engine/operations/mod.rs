@@ -3,11 +3,13 @@
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
 //! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
-//! requests, and `leaves` standing leaves; `pausing` is the stop switch; `claiming` and `claim` let
-//! clients run calls; `erasing` deletes keys and records nothing in a session.
+//! requests, and `leaves` standing leaves; `call_end` reads the outcome of an ended call; `pausing`
+//! is the stop switch; `claiming` and `claim` let clients run calls; `erasing` deletes keys and
+//! records nothing in a session.
 
 mod answering;
 pub(super) mod answering_many;
+pub(super) mod call_end;
 mod cancelling;
 mod claim;
 pub(super) mod claiming;

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::control::Reloaded;
 use crate::engine::agents::agent::Agent;
 use crate::engine::agents::changed::ChangedAgents;
 use crate::engine::agents::extractors::Turn;
@@ -79,7 +81,13 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The tasks that ask tools for the results of paused calls, by agent.
     pub(in crate::engine) followers: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
+    /// Reads the configuration of the embedding program anew.
+    pub(in crate::engine) reload: OnceLock<Reload>,
 }
+
+/// Reads a configuration anew.
+pub(in crate::engine) type Reload =
+    Box<dyn Fn(Engine) -> BoxFuture<'static, Reloaded> + Send + Sync>;
 
 impl Engine {
     pub(in crate::engine) fn new(
@@ -105,6 +113,7 @@ impl Engine {
             alarm: Arc::default(),
             alarm_task: Mutex::default(),
             followers: Mutex::default(),
+            reload: OnceLock::new(),
         };
         Engine {
             inner: Arc::new(inner),
@@ -210,6 +219,7 @@ impl Engine {
         begin: Begin,
         first: Input,
     ) -> TaskRef {
+        let agent = self.newest(id, agent);
         let (own, inbox) = Inbox::open();
         // Before the task begins: a task without input retires, and records that.
         let _ = own.send(first);
@@ -282,6 +292,15 @@ impl Engine {
             media,
             over,
         }
+    }
+
+    /// Returns the agent with the policies of now: they may have changed since the caller looked
+    /// it up. The registry is locked meanwhile, so a change reaches every other task.
+    fn newest(&self, session: SessionId, agent: Arc<Prepared>) -> Arc<Prepared> {
+        if let Some(changed) = self.inner.changed_agents.of(session) {
+            return changed;
+        }
+        self.agents().get(&agent.name).cloned().unwrap_or(agent)
     }
 
     pub(in crate::engine) async fn agent_of(

@@ -24,7 +24,7 @@ impl SessionTask {
         }
     }
 
-    /// Releases a handle that never got its connection. The last one ends the attempt to connect.
+    /// Releases a handle, which ends nothing. The last one ends the attempt to connect.
     pub(super) fn handle_returned(&mut self) {
         self.handles = self.handles.saturating_sub(1);
         if self.handles == 0 {

@@ -225,6 +225,10 @@ impl SessionTask {
                 let outcome = Box::pin(self.change_tools(changes, on_record)).await;
                 self.hand_back(reply, outcome)
             }
+            Input::ChangePolicies(agent, files, reply) => {
+                let outcome = Box::pin(self.change_policies(&agent, files)).await;
+                self.hand_back(reply, outcome)
+            }
             Input::ExtractorEnded { name, state } => Box::pin(self.hook_ended(&name, &state)).await,
             Input::HookWrote(hook, state) => Box::pin(self.hook_ended(hook.as_str(), &state)).await,
             Input::ProviderAnswered {

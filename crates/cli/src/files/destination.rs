@@ -23,6 +23,12 @@ pub(crate) struct Force {
 }
 
 impl Force {
+    /// No existing file may be replaced.
+    #[cfg(feature = "serve")]
+    pub(crate) fn never() -> Force {
+        Force { force: false }
+    }
+
     /// True if an existing file may be replaced.
     pub(super) fn is_given(self) -> bool {
         self.force

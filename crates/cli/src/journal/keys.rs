@@ -66,6 +66,60 @@ impl Keys {
     }
 }
 
+/// The key store of a configuration. A missing one is created.
+///
+/// The master key comes from the environment, or else from the file.
+#[cfg(feature = "serve")]
+pub(crate) fn made_at(
+    store: &Path,
+    master_key_file: Option<&Path>,
+) -> Result<Arc<dyn KeyStore>, Failure> {
+    let master = master_or(master_key_file)?;
+    Ok(match trusts_others() {
+        true => Arc::new(FileKeyStore::create_insecure(store, master)?),
+        false => Arc::new(FileKeyStore::create(store, master)?),
+    })
+}
+
+/// Creates a key store with the master key of a file, whatever the environment has.
+#[cfg(feature = "serve")]
+pub(crate) fn made_with(store: &Path, master_key_file: &Path) -> Result<(), Failure> {
+    let master = MasterKey::from_file(master_key_file)?;
+    match trusts_others() {
+        true => drop(FileKeyStore::create_insecure(store, master)?),
+        false => drop(FileKeyStore::create(store, master)?),
+    }
+    Ok(())
+}
+
+/// Checks the key store of a configuration. A missing one would be created.
+#[cfg(feature = "serve")]
+pub(crate) fn checked_at(store: &Path, master_key_file: Option<&Path>) -> Result<(), Failure> {
+    use recount_journal::seal::Error;
+
+    let master = master_or(master_key_file)?;
+    let opened = match trusts_others() {
+        true => FileKeyStore::open_insecure(store, master),
+        false => FileKeyStore::open(store, master),
+    };
+    match opened {
+        Ok(_) | Err(Error::Missing { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The master key of the environment, or else that of the file.
+#[cfg(feature = "serve")]
+fn master_or(file: Option<&Path>) -> Result<MasterKey, Failure> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+    match file {
+        Some(file) if !is_set(MASTER_KEY) && !is_set(MASTER_KEY_FILE) => {
+            Ok(MasterKey::from_file(file)?)
+        }
+        Some(_) | None => master(),
+    }
+}
+
 fn master() -> Result<MasterKey, Failure> {
     let given = |name| std::env::var_os(name).filter(|it| !it.is_empty());
     if let Some(path) = given(MASTER_KEY_FILE) {

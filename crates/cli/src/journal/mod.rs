@@ -7,7 +7,7 @@
 //! `os_user` is the user of the command line, `verdict` the text about a verified journal.
 
 pub(crate) mod ids;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod opening;
 pub(crate) mod os_user;
 mod source;

@@ -16,9 +16,19 @@ pub(crate) struct Stop {
 
 impl Stop {
     pub(crate) fn listen() -> Result<Stop, Failure> {
+        Stop::at(HangUp::Ends)
+    }
+
+    /// A listener that leaves SIGHUP to the caller.
+    #[cfg(feature = "serve")]
+    pub(crate) fn listen_but_for_hang_up() -> Result<Stop, Failure> {
+        Stop::at(HangUp::Other)
+    }
+
+    fn at(hang_up: HangUp) -> Result<Stop, Failure> {
         let asked = CancellationToken::new();
         let mut signals =
-            Signals::listen().map_err(|error| Failure::io("listen for signals", &error))?;
+            Signals::listen(hang_up).map_err(|error| Failure::io("listen for signals", &error))?;
         let first = asked.clone();
         // In a task of its own: the main task may block on a terminal that reads nothing.
         tokio::spawn(async move {
@@ -40,6 +50,16 @@ impl Stop {
     }
 }
 
+/// The meaning of SIGHUP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HangUp {
+    /// The end of the terminal, if the program has one.
+    Ends,
+    /// Something else, to which the caller listens.
+    #[cfg(feature = "serve")]
+    Other,
+}
+
 /// The exit code of a program that Ctrl-C ended, as shells have it.
 const AT_ONCE: i32 = 130;
 
@@ -55,9 +75,10 @@ struct Signals([Option<tokio::signal::unix::Signal>; 3]);
 
 #[cfg(unix)]
 impl Signals {
-    fn listen() -> std::io::Result<Signals> {
+    fn listen(hang_up: HangUp) -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
-        let hang_up = has_terminal().then(|| signal(SignalKind::hangup()));
+        let ends = hang_up == HangUp::Ends && has_terminal();
+        let hang_up = ends.then(|| signal(SignalKind::hangup()));
         Ok(Signals([
             Some(signal(SignalKind::interrupt())?),
             Some(signal(SignalKind::terminate())?),
@@ -76,7 +97,7 @@ struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn listen() -> std::io::Result<Signals> {
+    fn listen(_: HangUp) -> std::io::Result<Signals> {
         Ok(Signals)
     }
 

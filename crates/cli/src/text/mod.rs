@@ -3,12 +3,14 @@
 //! This room knows no terminal, no session and no failure. Every other room prints through it.
 //!
 //! Read `one_line` first, then `glyph`, the characters that are visible. `count`, `age`, `actor`
-//! and `path` format numbers, times, people and paths; `zone` is the option `--tz`, and
-//! `leave` has the words for standing leaves.
+//! and `path` format numbers, times, people and paths; `zone` is the option `--tz`, `duration`
+//! reads spans of time, and `leave` has the words for standing leaves.
 
 mod actor;
 pub(crate) mod age;
 mod count;
+#[cfg(feature = "serve")]
+pub(crate) mod duration;
 mod glyph;
 mod leave;
 mod one_line;

@@ -160,6 +160,8 @@ fn every_command_has_its_row() {
     let bench = Bench::new();
     let mut known: BTreeSet<String> = COMMANDS.iter().map(|it| word(it)).collect();
     known.extend(OTHERS.iter().map(|it| word(it)));
+    #[cfg(feature = "serve")]
+    known.extend(OF_A_SERVICE.iter().map(|it| word(it)));
     for command in subcommands(&bench.run("--help").ends_with(0).out) {
         assert!(known.contains(&command), "{command} has no row");
     }
@@ -349,4 +351,48 @@ fn codes_of_other_command_lines_are_as_they_were() {
     let flags: Vec<String> = names.iter().map(|it| format!("{it} --nonsense")).collect();
     table.each(&bench, flags.iter().map(String::as_str));
     assert_pinned("exit_codes/others.txt", &table.text);
+}
+
+/// Command lines of a service and of its configuration, for the one situation of their test.
+#[cfg(feature = "serve")]
+const OF_A_SERVICE: [&str; 28] = [
+    "init",
+    "init",
+    "init clear --clear",
+    "init demo/within",
+    "init --nonsense",
+    "check",
+    "check --config nope.toml",
+    "check --config wrong.toml",
+    "check --schema",
+    "check --schema --json",
+    "token create",
+    "token create ada --role root",
+    "token create ada --role viewer --tokens nope/tokens.json",
+    "token create ada --role viewer --config wrong.toml",
+    "token list",
+    "token list --tokens wrong.toml",
+    "token revoke 0123",
+    "token --nonsense",
+    "reload",
+    "reload nope",
+    "reload --nonsense",
+    "serve --nonsense",
+    "serve --listen nonsense",
+    "serve --listen 0.0.0.0:0",
+    "serve --config nope.toml",
+    "serve --config wrong.toml",
+    "serve --listen 127.0.0.1:0 --journal mine",
+    "serve --listen 127.0.0.1:0 --journal demo/within",
+];
+
+#[test]
+#[cfg(feature = "serve")]
+fn codes_of_a_service_are_as_they_were() {
+    let (bench, mut table) = (Bench::with_demo(), Table::default());
+    bench.write("wrong.toml", "jornal = \"j\"\n");
+    std::fs::create_dir(bench.path("mine")).unwrap();
+    bench.write("mine/letter.txt", "dear");
+    table.each(&bench, OF_A_SERVICE);
+    assert_pinned("exit_codes/serve.txt", &table.text);
 }

@@ -335,3 +335,32 @@ fn every_pinned_key_is_documented() {
         }
     }
 }
+
+#[test]
+#[cfg(feature = "serve")]
+fn keys_of_a_service_are_as_they_were() {
+    let (bench, mut shapes) = (Bench::new(), Shapes::default());
+    shapes.add("init", &bench.run("init --json").ends_with(0));
+    shapes.add("check", &bench.run("check --json").ends_with(0));
+    bench.write("wrong.toml", "jornal = 1\n");
+    let wrong = bench.run("check --config wrong.toml --json").ends_with(2);
+    shapes.add("check with mistakes", &wrong);
+    let options = "--role viewer --agent a --label k=v --group g --approver-role r";
+    let made = bench.run(&format!("token create ada {options} --json"));
+    shapes.add("token create", &made.ends_with(0));
+    shapes.add("token list", &bench.run("token list --json").ends_with(0));
+    let id = bench.run("token list --json").json()["id"].clone();
+    let revoked = bench.run(&format!("token revoke {} --json", id.as_str().unwrap()));
+    shapes.add("token revoke", &revoked.ends_with(0));
+    bench.write("clear.toml", "");
+    let mut service = bench.start("serve --config clear.toml --listen 127.0.0.1:0 --json");
+    let ready = crate::program::Run {
+        code: 0,
+        out: service.until("{"),
+        err: String::new(),
+    };
+    shapes.add("serve", &ready);
+    let reloaded = bench.run("reload --config clear.toml --json").ends_with(0);
+    shapes.add("reload", &reloaded);
+    assert_pinned("json/serve.txt", &shapes.text());
+}

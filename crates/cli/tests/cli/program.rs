@@ -56,6 +56,10 @@ impl Bench {
             .env_remove("GOOGLE_API_KEY")
             .env_remove("GOOGLE_GENAI_API_KEY")
             .env_remove("GOOGLE_GENAI_USE_VERTEXAI");
+        // Variables of a service of the developer would configure every service of the tests.
+        for (name, _) in std::env::vars().filter(|(it, _)| it.starts_with("RECOUNT_SERVE_")) {
+            command.env_remove(name);
+        }
         command
     }
 

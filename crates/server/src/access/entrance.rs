@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use recount::engine::{Clock, SystemClock};
-use recount::session::Actor;
+use recount::session::{Actor, Timestamp};
 
 use super::authenticator::{Authenticator, bearer};
 use super::logins::{ByCookie, Logins, cookie_of};
@@ -116,6 +116,11 @@ impl Access {
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Access {
         Access { clock, ..self }
+    }
+
+    /// The time by the clock of the access.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The store of tokens, if there is one.

@@ -51,6 +51,35 @@ impl Principal {
         covering.map(|it| it.role).max()
     }
 
+    /// True if the principal may open a session of this agent with these labels, call tools in it
+    /// and run its calls. With a tool, true if it may do so with this tool.
+    ///
+    /// ```
+    /// use recount::session::Actor;
+    /// use recount_server::{Grant, Principal, Role};
+    /// let packs = Grant::everywhere(Role::Client).of_agent("shop").of_tool("pack_order");
+    /// let worker = Principal::new(Actor::embedder("worker"), vec![packs]);
+    /// assert!(worker.may_drive("shop", &Default::default(), Some("pack_order")));
+    /// assert!(!worker.may_drive("shop", &Default::default(), Some("refund")));
+    /// assert!(!worker.may_drive("billing", &Default::default(), None));
+    /// ```
+    #[must_use]
+    pub fn may_drive(
+        &self,
+        agent: &str,
+        labels: &BTreeMap<String, String>,
+        tool: Option<&str>,
+    ) -> bool {
+        let fits =
+            |it: &&Grant| it.covers(agent, labels) && tool.is_none_or(|tool| it.covers_tool(tool));
+        self.driving_grants().any(|it| fits(&it))
+    }
+
+    /// The grants with which tools may be called and claimed.
+    pub(crate) fn driving_grants(&self) -> impl Iterator<Item = &Grant> {
+        self.grants.iter().filter(|it| it.role.may_drive())
+    }
+
     /// The highest role in all sessions of this agent, whatever their labels.
     #[must_use]
     pub fn role_over_agent(&self, agent: &str) -> Option<Role> {

@@ -7,12 +7,23 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A role. Each has the rights of those before it.
+/// A role. Of viewer, approver, operator and admin, each has the rights of those before it.
+///
+/// A client is a program: it opens sessions, calls tools and runs claimed calls, and reads nothing
+/// but the calls. Operators and admins may do the same.
+///
+/// ```
+/// use recount_server::Role;
+/// assert!(Role::Client.may_drive() && Role::Operator.may_drive());
+/// assert!(!Role::Viewer.may_drive() && !Role::Approver.may_drive());
+/// ```
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
+    /// Opens sessions, calls tools and runs claimed calls.
+    Client,
     /// Reads sessions, records, requests and audits.
     Viewer,
     /// Answers confirmation requests and revokes standing leaves.
@@ -25,12 +36,28 @@ pub enum Role {
 
 impl Role {
     /// All roles, lowest first.
-    pub const ALL: [Role; 4] = [Role::Viewer, Role::Approver, Role::Operator, Role::Admin];
+    pub const ALL: [Role; 5] = [
+        Role::Client,
+        Role::Viewer,
+        Role::Approver,
+        Role::Operator,
+        Role::Admin,
+    ];
+
+    /// True if the role may open sessions, call tools and run claimed calls.
+    #[must_use]
+    pub const fn may_drive(self) -> bool {
+        match self {
+            Role::Client | Role::Operator | Role::Admin => true,
+            Role::Viewer | Role::Approver => false,
+        }
+    }
 
     /// The name of the role.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Role::Client => "client",
             Role::Viewer => "viewer",
             Role::Approver => "approver",
             Role::Operator => "operator",
@@ -47,7 +74,7 @@ impl fmt::Display for Role {
 
 /// The text is no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected viewer, approver, operator or admin, found {found:?}")]
+#[error("expected client, viewer, approver, operator or admin, found {found:?}")]
 pub struct NotARole {
     found: String,
 }
@@ -130,6 +157,7 @@ impl AgentScope {
 ///
 /// ```json
 /// {"role":"approver","agents":["support"],"labels":{"tenant":"acme"}}
+/// {"role":"client","agents":["shop"],"labels":{},"tools":["pack_order"]}
 /// {"role":"admin","agents":"any","labels":{}}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -144,6 +172,10 @@ pub struct Grant {
     /// The labels that a session must have, all of them.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// The only tools that may be called and claimed with the grant. `None`, and omitted: any tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub tools: Option<BTreeSet<String>>,
 }
 
 impl Grant {
@@ -160,6 +192,7 @@ impl Grant {
             role,
             agents: AgentScope::Any,
             labels: BTreeMap::new(),
+            tools: None,
         }
     }
 
@@ -180,6 +213,27 @@ impl Grant {
     pub fn with_label(mut self, name: impl Into<String>, value: impl Into<String>) -> Grant {
         self.labels.insert(name.into(), value.into());
         self
+    }
+
+    /// The grant with this tool only, or beside the tools that were given before.
+    ///
+    /// ```
+    /// use recount_server::{Grant, Role};
+    /// let packs = Grant::everywhere(Role::Client).of_tool("pack_order");
+    /// assert!(packs.covers_tool("pack_order") && !packs.covers_tool("refund"));
+    /// ```
+    #[must_use]
+    pub fn of_tool(mut self, tool: impl Into<String>) -> Grant {
+        let mut tools = self.tools.unwrap_or_default();
+        tools.insert(tool.into());
+        self.tools = Some(tools);
+        self
+    }
+
+    /// True if the tool may be called and claimed with the grant.
+    #[must_use]
+    pub fn covers_tool(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|it| it.contains(tool))
     }
 
     /// True if the grant covers a session of this agent with these labels.

@@ -104,6 +104,7 @@ codes! {
     NotPaused "not-paused" CONFLICT "No such pause is in force";
     SessionClosed "session-closed" CONFLICT "The session is closed";
     LeaveEnded "leave-ended" CONFLICT "The standing leave ended before";
+    KeyReused "key-reused" CONFLICT "The key belongs to another call";
     ClaimEnded "claim-ended" CONFLICT "The claim has ended";
     StaleAttempt "stale-attempt" CONFLICT "The claim is of an older start";
     ToolGone "tool-gone" CONFLICT "The tool is gone or has changed";
@@ -141,7 +142,6 @@ codes! {
     UnfitKey "unfit-key" UNPROCESSABLE_ENTITY "The key of the call is unfit";
     UnfitClaim "unfit-claim" UNPROCESSABLE_ENTITY "The id of the claim is unfit";
     UnfitJson "unfit-json" UNPROCESSABLE_ENTITY "Readers could read the JSON differently";
-    KeyReused "key-reused" UNPROCESSABLE_ENTITY "The key belongs to another call";
     TooDeep "too-deep" UNPROCESSABLE_ENTITY "The JSON nests too deeply";
     TooLarge "too-large" PAYLOAD_TOO_LARGE "The content is too large";
     ClientMessage "client-message" UNPROCESSABLE_ENTITY "The message of a client is unfit";

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -68,6 +68,7 @@ struct Entry {
 struct Answer {
     status: StatusCode,
     content_type: Option<HeaderValue>,
+    location: Option<HeaderValue>,
     body: Bytes,
 }
 
@@ -159,6 +160,22 @@ fn key_of(request: &Parts) -> Result<Option<String>, Problem> {
     is_fit.then(|| Some(text.to_owned())).ok_or_else(unfit)
 }
 
+/// The idempotency key of a call, which the request must have. It is recorded with the call, so it
+/// outlives a restart.
+pub(crate) struct CallKey(pub(crate) String);
+
+impl<S: Sync> FromRequestParts<S> for CallKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<CallKey, Problem> {
+        let missing = || {
+            let detail = "expected the header Idempotency-Key: the same key is the same call";
+            Problem::new(Code::UnfitIdempotencyKey, detail)
+        };
+        key_of(parts)?.map(CallKey).ok_or_else(missing)
+    }
+}
+
 /// The place of a request that runs. Dropped without an answer, it is free again.
 struct Reserved {
     answers: Arc<Answers>,
@@ -180,6 +197,7 @@ impl Reserved {
             let answer = Answer {
                 status,
                 content_type: parts.headers.get(header::CONTENT_TYPE).cloned(),
+                location: parts.headers.get(header::LOCATION).cloned(),
                 body: body.clone(),
             };
             self.answers.keep(place, answer);
@@ -254,6 +272,9 @@ impl Answer {
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
         }
+        if let Some(location) = self.location {
+            headers.insert(header::LOCATION, location);
+        }
         headers.insert(REPLAYED, HeaderValue::from_static("true"));
         response
     }
@@ -271,6 +292,7 @@ mod tests {
         Answer {
             status: StatusCode::OK,
             content_type: None,
+            location: None,
             body: Bytes::from(vec![0; bytes]),
         }
     }

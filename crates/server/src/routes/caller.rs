@@ -62,10 +62,42 @@ impl Caller {
         }
     }
 
-    /// True if the session exists for the caller.
+    /// True if the caller may read the session.
+    pub(crate) fn reads(&self, session: &Known) -> bool {
+        self.role_in(session) >= Some(Role::Viewer)
+    }
+
+    /// True if the caller may read the session of this id.
     pub(crate) async fn sees(&self, id: SessionId) -> Result<bool, Problem> {
         let known = self.service.catalogue.session(id).await?;
-        Ok(known.is_some_and(|it| self.role_in(&it).is_some()))
+        Ok(known.is_some_and(|it| self.reads(&it)))
+    }
+
+    /// True if the caller may call and claim this tool in the session, or any tool without a name.
+    pub(crate) fn drives(&self, session: &Known, tool: Option<&str>) -> bool {
+        match &session.opened {
+            Some(opened) => self
+                .principal
+                .may_drive(&opened.agent, &opened.labels, tool),
+            // Without its key, no tool of a sealed session runs here.
+            None => self
+                .principal
+                .role_over_everything()
+                .is_some_and(Role::may_drive),
+        }
+    }
+
+    /// Returns a session in which the caller may call and claim the tool.
+    pub(crate) async fn driven(
+        &self,
+        id: SessionId,
+        tool: Option<&str>,
+    ) -> Result<Arc<Known>, Problem> {
+        let known = self.session(id, Role::Client).await?;
+        if !self.drives(&known, tool) {
+            return Err(not_driving(tool));
+        }
+        Ok(known)
     }
 
     /// Returns a session in which the caller has the role.
@@ -134,6 +166,17 @@ impl Caller {
         let detail = format!("the session has no call {id}");
         Err(Problem::new(Code::UnknownCall, detail))
     }
+}
+
+/// The problem of a caller that may not call or claim.
+pub(crate) fn not_driving(tool: Option<&str>) -> Problem {
+    let detail = match tool {
+        Some(tool) => {
+            format!("this needs the role client or operator there, for the tool {tool:?}")
+        }
+        None => "this needs the role client or operator there".to_owned(),
+    };
+    Problem::new(Code::RoleMissing, detail)
 }
 
 fn expect(role: Role, needed: Role) -> Result<(), Problem> {

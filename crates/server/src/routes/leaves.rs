@@ -39,7 +39,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Listing<LeaveInForce>>, Problem> {
     params.only(&[])?;
     let mut leaves = caller.service.engine.standing_leaves().await?;
-    leaves.retain(|it| caller.principal.role_in(&it.agent, &it.labels).is_some());
+    leaves.retain(|it| caller.principal.role_in(&it.agent, &it.labels) >= Some(Role::Viewer));
     Ok(Listing::whole(leaves))
 }
 

@@ -34,7 +34,12 @@ impl IntoResponse for Done {
 impl Caller {
     /// Carries out an operation in the name of the caller.
     pub(crate) async fn operate(&self, operation: Operation) -> Result<Done, Problem> {
+        let is_answer = matches!(operation, Operation::Answer { .. });
         let operated = self.service.engine.operate(operation, self.actor()).await?;
+        let is_recorded = matches!(operated, Operated::OnRecord(_) | Operated::OnRecordBut(..));
+        if is_answer && is_recorded {
+            self.service.counters.answered();
+        }
         match operated {
             Operated::OnRecord(on_record) => Ok(Done(on_record)),
             Operated::Refused(refusal) => Err(refusal.into()),

@@ -42,11 +42,7 @@ pub(crate) async fn list(
     params: Params,
 ) -> Result<Json<Listing<Waiting>>, Problem> {
     params.only(&["agent", "label", "session", "limit", "cursor"])?;
-    let selection = Selection {
-        agent: params.one("agent")?,
-        labels: params.labels()?,
-        session: params.one("session")?.map(session).transpose()?,
-    };
+    let selection = Selection::of(&params)?;
     let limit = params.limit()?;
     let after = match params.cursor()? {
         None => None,
@@ -56,24 +52,47 @@ pub(crate) async fn list(
             return Err(Problem::new(Code::BadRequest, detail));
         }
     };
-    let (items, more) = open_items(&caller, &selection, after, limit).await?;
+    let page = snapshot(&caller, &selection, after, limit).await?;
+    Ok(Json(page))
+}
+
+/// Returns a page of what waits after a place, as the caller sees it.
+pub(super) async fn snapshot(
+    caller: &Caller,
+    selection: &Selection,
+    after: Option<(SessionId, Seq)>,
+    limit: usize,
+) -> Result<Listing<Waiting>, Problem> {
+    let (items, more) = open_items(caller, selection, after, limit).await?;
     let last = items.last().filter(|_| more);
     let next = last.map(|it| Cursor::Item(SessionId(it.session), Seq(it.item)));
-    let waiting = waiting(&caller, &items).await?;
-    Ok(Listing::page(waiting, next))
+    let waiting = waiting(caller, &items).await?;
+    let Json(page) = Listing::page(waiting, next);
+    Ok(page)
 }
 
 /// The conditions of a listing.
-struct Selection<'p> {
-    agent: Option<&'p str>,
-    labels: Vec<(&'p str, &'p str)>,
+pub(super) struct Selection {
+    agent: Option<String>,
+    labels: Vec<(String, String)>,
     session: Option<SessionId>,
+}
+
+impl Selection {
+    pub(super) fn of(params: &Params) -> Result<Selection, Problem> {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(Selection {
+            agent: params.one("agent")?.map(str::to_owned),
+            labels: params.labels()?.into_iter().map(owned).collect(),
+            session: params.one("session")?.map(session).transpose()?,
+        })
+    }
 }
 
 /// Returns the selected open items after a place, and true if more follow.
 async fn open_items(
     caller: &Caller,
-    selection: &Selection<'_>,
+    selection: &Selection,
     after: Option<(SessionId, Seq)>,
     limit: usize,
 ) -> Result<(Vec<OpenItem>, bool), Problem> {
@@ -113,20 +132,20 @@ fn is_waiting(item: &OpenItem) -> bool {
 
 async fn is_selected(
     caller: &Caller,
-    selection: &Selection<'_>,
+    selection: &Selection,
     session: SessionId,
 ) -> Result<bool, Problem> {
     let known = caller.service.catalogue.session(session).await?;
-    let Some(known) = known.filter(|it| caller.role_in(it).is_some()) else {
+    let Some(known) = known.filter(|it| caller.reads(it)) else {
         return Ok(false);
     };
     let opened = known.opened.as_ref();
-    let has = |(name, value): &(&str, &str)| {
-        let found = opened.and_then(|it| it.labels.get(*name));
+    let has = |(name, value): &(String, String)| {
+        let found = opened.and_then(|it| it.labels.get(name));
         found.is_some_and(|found| found == value)
     };
-    Ok(selection.agent.is_none_or(|it| known.agent() == Some(it))
-        && selection.labels.iter().all(has))
+    let agent = selection.agent.as_deref();
+    Ok(agent.is_none_or(|it| known.agent() == Some(it)) && selection.labels.iter().all(has))
 }
 
 /// Reads the items. One that was answered meanwhile is left out.

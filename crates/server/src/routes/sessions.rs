@@ -94,7 +94,7 @@ pub(crate) async fn list(
             return Err(Problem::new(Code::BadRequest, detail));
         }
     };
-    let is_visible = |session: &_| caller.role_in(session).is_some();
+    let is_visible = |session: &_| caller.reads(session);
     let catalogue = &caller.service.catalogue;
     let page = catalogue.page(&filter, is_visible, before, limit).await?;
     let pauses = caller.ledger().pauses().await?;
@@ -224,5 +224,7 @@ pub(crate) async fn close(
 ) -> Result<impl IntoResponse, Problem> {
     let session = session(&id)?;
     caller.session(session, Role::Operator).await?;
-    caller.operate(Operation::Close { session, reason }).await
+    let done = caller.operate(Operation::Close { session, reason }).await;
+    caller.service.held.forget(session);
+    done
 }

@@ -354,3 +354,94 @@ pub(crate) struct RecordShape {
     #[schema(required = false)]
     body: serde_json::Value,
 }
+
+/// A call that a program made: its phase, or its end.
+#[derive(ToSchema)]
+pub(crate) struct CallStateShape {
+    /// The session.
+    session: String,
+    /// The seq of the call's record.
+    call: u64,
+    /// The id of the call.
+    call_id: String,
+    /// The tool.
+    tool: String,
+    /// True if an earlier request made the call, with the same key and the same text.
+    #[schema(required = false)]
+    repeated: bool,
+    /// The number of starts of the tool.
+    attempts: u32,
+    /// The phase of an open call: an object with `name`, `waits_for` and the phase's own keys. Null
+    /// after the end.
+    phase: Option<BTreeMap<String, serde_json::Value>>,
+    /// The confirmation request that the call waits for.
+    #[schema(required = false)]
+    request: String,
+    /// The end of the call, or null for an open one.
+    ended: Option<CallEndShape>,
+}
+
+/// The end of a call. It has exactly one of `response` and `error`.
+#[derive(ToSchema)]
+pub(crate) struct CallEndShape {
+    /// The seq of the record.
+    seq: u64,
+    /// The time of the record, in microseconds since 1970.
+    at_us: i64,
+    /// The outcome: `returned`, `supplied`, `failed`, `refused`, `denied`, `expired`, `timed_out`,
+    /// `cancelled`, `unknown` or `withdrawn`.
+    outcome: String,
+    /// The finding about an outcome that was unknown: `done` or `failed`.
+    #[schema(required = false)]
+    found: String,
+    /// The result.
+    #[schema(required = false)]
+    response: BTreeMap<String, serde_json::Value>,
+    /// The results of a streaming tool.
+    #[schema(required = false)]
+    results: Vec<serde_json::Value>,
+    /// The reason of the failure.
+    #[schema(required = false)]
+    error: FailureShape,
+}
+
+/// The reason why a call failed.
+#[derive(ToSchema)]
+pub(crate) struct FailureShape {
+    /// The kind, such as `execution_failed`, `timeout` or `cancelled`.
+    kind: String,
+    /// The reason.
+    text: String,
+}
+
+/// A call that a client claimed and may run now.
+#[derive(ToSchema)]
+pub(crate) struct ClaimedShape {
+    /// The session.
+    session: String,
+    /// The seq of the call's record.
+    call: u64,
+    /// The number of the start.
+    attempt: u32,
+    /// The id of the claim.
+    claim: String,
+    /// The id of the call.
+    call_id: String,
+    /// The agent.
+    agent: String,
+    /// The id that the embedding program chose.
+    external_id: Option<String>,
+    /// The labels of the session.
+    labels: BTreeMap<String, String>,
+    /// The tool.
+    tool: String,
+    /// The arguments with which to run it.
+    args: serde_json::Value,
+    /// The key that all starts of the call share.
+    idempotency_key: String,
+    /// The end of the lease, in microseconds since 1970.
+    until_us: i64,
+    /// The approver's answer, if the tool is gated.
+    #[schema(required = false)]
+    confirmation: serde_json::Value,
+}

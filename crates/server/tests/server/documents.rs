@@ -79,11 +79,12 @@ async fn responses_have_the_described_keys() {
     let pause = serde_json::json!({"target": "everything", "reason": "x"});
     bench.post(&token, "/v1/pause", &pause).await;
     let document = document(bench).await;
-    let session = world.own.session.to_string();
+    let (session, ended) = (world.own.session.to_string(), world.own.ended.to_string());
     for path in [
         "/v1/sessions",
         "/v1/sessions/{id}",
         "/v1/sessions/{id}/calls",
+        "/v1/sessions/{id}/calls/{call}",
         "/v1/sessions/{id}/records",
         "/v1/sessions/{id}/state",
         "/v1/pending",
@@ -93,7 +94,8 @@ async fn responses_have_the_described_keys() {
         "/healthz",
         "/readyz",
     ] {
-        let reply = bench.get(&token, &path.replace("{id}", &session)).await;
+        let filled = path.replace("{id}", &session).replace("{call}", &ended);
+        let reply = bench.get(&token, &filled).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text);
         check(&document, schema(&document, path), &reply.json(), path);
     }

@@ -199,7 +199,7 @@ async fn session_state_and_calls_have_their_keys() {
     assert_eq!(tools, ["mail", "ship"]);
     let next = calls["next"].as_str().unwrap();
     let more = bench
-        .get(&token, &format!("{path}/calls?limit=2&cursor={next}"))
+        .get(&token, &format!("{path}/calls?limit=9&cursor={next}"))
         .await
         .json();
     assert_eq!(more["items"][0]["tool"], "refund");

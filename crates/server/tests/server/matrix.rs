@@ -24,6 +24,10 @@ enum Need {
     Listing,
     /// This role in the session that the request names.
     In(Role),
+    /// A role that may call and claim, in the session that the request names.
+    Driving,
+    /// A role that may call and claim, for the session that the request opens.
+    Opening,
 }
 
 /// A route of the matrix.
@@ -37,6 +41,10 @@ struct Row {
     /// The path for a place.
     filled: fn(&Place) -> String,
     body: Option<fn(&Place) -> Value>,
+    /// True if the request needs an idempotency key.
+    keyed: bool,
+    /// True if the response is a stream, of which the first part is read.
+    streams: bool,
 }
 
 fn row(method: &'static str, path: &'static str, needs: Need, allowed: u16) -> Row {
@@ -47,10 +55,22 @@ fn row(method: &'static str, path: &'static str, needs: Need, allowed: u16) -> R
         allowed,
         filled: |_| String::new(),
         body: None,
+        keyed: false,
+        streams: false,
     }
 }
 
 impl Row {
+    fn keyed(mut self) -> Row {
+        self.keyed = true;
+        self
+    }
+
+    fn streams(mut self) -> Row {
+        self.streams = true;
+        self
+    }
+
     fn at(mut self, filled: fn(&Place) -> String) -> Row {
         self.filled = filled;
         self
@@ -75,14 +95,19 @@ impl Row {
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        match self.body {
-            None => bench.send(request, Body::empty()).await,
+        if self.keyed {
+            request = request.header("idempotency-key", "k1");
+        }
+        let body = match self.body {
+            None => Body::empty(),
             Some(body) => {
-                let request = request.header("content-type", "application/json");
-                bench
-                    .send(request, Body::from(body(place).to_string()))
-                    .await
+                request = request.header("content-type", "application/json");
+                Body::from(body(place).to_string())
             }
+        };
+        match self.streams {
+            false => bench.send(request, body).await,
+            true => bench.first(request, body).await,
         }
     }
 }
@@ -100,8 +125,11 @@ fn rows() -> Vec<Row> {
         row("post", "/v1/logout", Need::Caller, 204),
         row("get", "/v1/sessions", Need::Listing, 200),
         row("get", "/v1/pending", Need::Listing, 200),
+        row("get", "/v1/pending/events", Need::Listing, 200).streams(),
         row("get", "/v1/leaves", Need::Listing, 200),
         row("get", "/v1/pauses", Need::Listing, 200),
+        row("get", "/v1/audit/decisions", Need::Listing, 200),
+        row("get", "/metrics", Need::Caller, 200),
     ];
     rows.extend([
         row("get", "/v1/sessions/{id}", viewer, 200)
@@ -110,6 +138,15 @@ fn rows() -> Vec<Row> {
             .at(|it| format!("/v1/sessions/{}/calls", it.session)),
         row("get", "/v1/sessions/{id}/records", viewer, 200)
             .at(|it| format!("/v1/sessions/{}/records", it.session)),
+        row("get", "/v1/sessions/{id}/events", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/events", it.session))
+            .streams(),
+        row("get", "/v1/sessions/{id}/export", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/export", it.session)),
+        row("post", "/v1/sessions/{id}/replay", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/replay", it.session)),
+        row("post", "/v1/sessions/{id}/verify", viewer, 200)
+            .at(|it| format!("/v1/sessions/{}/verify", it.session)),
         row("get", "/v1/sessions/{id}/state", viewer, 200)
             .at(|it| format!("/v1/sessions/{}/state", it.session)),
         row("post", "/v1/sessions/{id}/close", operator, 200)
@@ -160,7 +197,68 @@ fn rows() -> Vec<Row> {
         )
         .at(|it| format!("/v1/sessions/{}/calls/{}/cancel", it.session, it.paused)),
     ]);
+    rows.extend(program_rows());
     rows
+}
+
+/// The routes of programs that drive sessions and run calls.
+fn program_rows() -> Vec<Row> {
+    let claim = |path, filled: fn(&Place) -> String, body| {
+        let row = row("post", path, Need::Driving, 200);
+        row.at(filled).with(body)
+    };
+    vec![
+        row("post", "/v1/sessions", Need::Opening, 201)
+            .with(|_| json!({"agent": "support", "labels": {"tenant": "acme"}})),
+        row("post", "/v1/sessions/{id}/calls", Need::Driving, 202)
+            .at(|it| format!("/v1/sessions/{}/calls", it.session))
+            .with(|_| json!({"tool": "refund", "args": {"note": "x"}}))
+            .keyed(),
+        row(
+            "get",
+            "/v1/sessions/{id}/calls/{call}",
+            Need::In(Role::Client),
+            200,
+        )
+        .at(|it| format!("/v1/sessions/{}/calls/{}", it.session, it.paused)),
+        row("post", "/v1/claims", Need::Driving, 200)
+            .with(|it| json!({"claim": "w1", "session": it.session, "call": it.claimable})),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/renew",
+            |it| of_claim(it, "renew"),
+            |_| json!({"claim": "held", "lease_ms": 90_000}),
+        ),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/yield",
+            |it| of_claim(it, "yield"),
+            |_| json!({"claim": "held", "response": {"boxes": 1}}),
+        ),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/report",
+            |it| of_claim(it, "report"),
+            |_| json!({"claim": "held", "name": "progress", "data": {"percent": 10}}),
+        ),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/finish",
+            |it| of_claim(it, "finish"),
+            |_| json!({"claim": "held", "result": {"boxes": 2}}),
+        ),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/fail",
+            |it| of_claim(it, "fail"),
+            |_| json!({"claim": "held", "failed": "out of boxes"}),
+        ),
+        claim(
+            "/v1/sessions/{id}/calls/{call}/claim/release",
+            |it| of_claim(it, "release"),
+            |_| json!({"claim": "held", "not_begun": true}),
+        ),
+    ]
+}
+
+fn of_claim(place: &Place, report: &str) -> String {
+    let (session, call) = (place.session, place.claimed);
+    format!("/v1/sessions/{session}/calls/{call}/claim/{report}")
 }
 
 /// The status of a response, or that of the only outcome of several answers.
@@ -198,7 +296,13 @@ async fn role_decides_in_own_sessions() {
             let reply = row.send(&world.bench, Some(&token), &world.own).await;
             let expected = match row.needs {
                 Need::In(needed) if role < needed => 403,
-                Need::In(_) | Need::Nothing | Need::Caller | Need::Listing => row.allowed,
+                Need::Driving | Need::Opening if !role.may_drive() => 403,
+                Need::In(_)
+                | Need::Driving
+                | Need::Opening
+                | Need::Nothing
+                | Need::Caller
+                | Need::Listing => row.allowed,
             };
             let cell = format!("{} {} as {role}", row.method, row.path);
             assert_eq!(status(&reply), expected, "{cell}: {}", reply.text);
@@ -216,7 +320,7 @@ async fn foreign_session_answers_as_an_unknown_one() {
     for role in Role::ALL {
         let token = world.tenant(role);
         for row in rows() {
-            if !matches!(row.needs, Need::In(_)) {
+            if !matches!(row.needs, Need::In(_) | Need::Driving) {
                 continue;
             }
             for foreign in [&world.other_tenant, &world.other_agent] {
@@ -295,7 +399,7 @@ async fn request_without_credentials_is_refused() {
             .await;
         let expected = match row.needs {
             Need::Nothing => row.allowed,
-            Need::Caller | Need::Listing | Need::In(_) => 401,
+            Need::Caller | Need::Listing | Need::In(_) | Need::Driving | Need::Opening => 401,
         };
         assert_eq!(none.status, expected, "{}", row.path);
         assert_eq!(wrong.status, expected, "{}", row.path);

@@ -1,8 +1,8 @@
 //! A world: one session that a tenant may see, and two that are foreign to it.
 
-use recount::engine::{LiveHandle, Updates};
+use recount::engine::{ClaimRequest, EngineBuilder, LiveHandle, Updates};
 use recount::prelude::{Actor, Agent, Engine, T, ToolConfirmation, json};
-use recount::session::{AllowFor, RequestId, Seq, SessionId};
+use recount::session::{AllowFor, Decision, Event, Identity, RequestId, Seq, SessionId};
 use recount_server::{Grant, Role};
 
 use crate::bench::Bench;
@@ -21,6 +21,10 @@ pub(crate) struct Place {
     pub(crate) paused: Seq,
     /// A standing leave.
     pub(crate) leave: Seq,
+    /// A call that a client may claim.
+    pub(crate) claimable: Seq,
+    /// A call that the holder of the tokens has claimed as `held`.
+    pub(crate) claimed: Seq,
 }
 
 /// A service with a session of the tenant `acme`, and two foreign sessions.
@@ -56,6 +60,11 @@ impl World {
 
 /// An engine with the agents `support` and `billing`.
 pub(crate) async fn engine() -> Engine {
+    agents(Engine::in_memory()).open().await.unwrap()
+}
+
+/// Adds the agents `support` and `billing`.
+pub(crate) fn agents(engine: EngineBuilder) -> EngineBuilder {
     let agent = || {
         let refund = T::simple("refund", "Refunds", |_| async {
             Ok(json!({"refunded": true}))
@@ -65,16 +74,26 @@ pub(crate) async fn engine() -> Engine {
         let ship = T::simple("ship", "Ships", |_| async {
             Ok(json!({"label": "printed"}))
         });
+        let look = T::simple("look", "Looks", |args| async move {
+            Ok(json!({"found": args["note"]}))
+        });
+        let schema = json!({"type": "object", "properties": {"note": {"type": "string"}}});
+        let pack = T::client("pack", "Packs an order", schema);
         Agent::new()
             .model("none")
             .strict()
+            .tools(look)
+            .tools(T::idempotent(pack))
             .tools(T::confirm(refund, "Refund this order?"))
             .tools(mail)
             .tools(T::long_running(ship))
     };
-    let engine = Engine::in_memory();
-    let engine = engine.agent("support", agent()).agent("billing", agent());
-    engine.open().await.unwrap()
+    engine.agent("support", agent()).agent("billing", agent())
+}
+
+/// The actor of a token of this name.
+pub(crate) fn token_actor(name: &str) -> Actor {
+    Actor::token(name).with_identity(Identity::of("recount"))
 }
 
 /// Opens a session with one of everything.
@@ -93,12 +112,29 @@ async fn place(engine: &Engine, agent: &str, tenant: &str, text: &str) -> Place 
     let paused = handle.paused().await.unwrap()[0].call;
     call(&handle, "refund", text);
     let (_, request) = asked(&handle, &mut updates).await;
+    let claimed = ready(&handle, &mut updates, text).await;
+    let claim = ClaimRequest::new("held").of_call(session, claimed);
+    engine.claim(&claim, token_actor("ada")).await.unwrap();
+    let claimable = ready(&handle, &mut updates, text).await;
     Place {
         session,
         request,
         ended: mail.0,
         paused,
         leave,
+        claimable,
+        claimed,
+    }
+}
+
+/// Calls the tool of clients, and waits until the call is ready.
+async fn ready(handle: &LiveHandle, updates: &mut Updates, text: &str) -> Seq {
+    call(handle, "pack", text);
+    let is_ready = |it: &Event| matches!(it, Event::Decided(Decision::CallReady(_)));
+    let recorded = updates.wait_for(is_ready).await.unwrap();
+    match &recorded.fact.event {
+        Event::Decided(Decision::CallReady(it)) => it.call,
+        other => unreachable!("{other:?}"),
     }
 }
 

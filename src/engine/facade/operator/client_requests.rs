@@ -97,6 +97,7 @@ impl Engine {
             | Request::Respond { .. }
             | Request::Reconcile { .. }
             | Request::Cancel { .. }
+            | Request::Reload {}
             | Request::Log { .. } => return Err(bad("expected a request of a client").into()),
         };
         self.operated(Operation::Client { key, action }, claimed)

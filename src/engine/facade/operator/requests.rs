@@ -180,6 +180,7 @@ impl Engine {
             | Request::Yield { .. }
             | Request::Report { .. }
             | Request::EndClaim { .. } => self.request_of_client(request, items).await,
+            Request::Reload {} => self.reload().await,
             Request::Log {
                 session,
                 from,
@@ -208,6 +209,15 @@ impl Engine {
             items.send(&NamedId::Call(it)).await?;
         }
         Ok(Reply::done(&serde_json::Map::new()))
+    }
+
+    /// Reads the configuration anew, if the embedding program can.
+    async fn reload(&self) -> Result<Reply, Failed> {
+        let Some(reload) = self.inner.reload.get() else {
+            let told = "this service has no configuration that it can read anew";
+            return Err(Problem::new("not_offered", told).into());
+        };
+        Ok(Reply::done(&reload(self.clone()).await))
     }
 
     /// Carries out an operation as the user of this process, or under the claimed name.

@@ -1,13 +1,16 @@
-//! The change of a session's tools while it lives, and the rules that its keyed calls need.
+//! The change of a session's tools, or of their policies, while it lives, and the rules that its
+//! keyed calls need.
 
 use std::sync::Arc;
 
+use crate::engine::agents::changed::Names;
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::task::session_task::SessionTask;
 use crate::ledger::Objects;
 use crate::session::{
-    Catalog, CatalogChanged, ObjectHash, PolicySet, RULES_OF_KEYS, Rejection, RunnerAttached, Seq,
+    Catalog, CatalogChanged, ObjectHash, PolicyChanges, PolicySet, RULES_OF_KEYS, Rejection,
+    RunnerAttached, Seq,
 };
 use crate::tool::ToolChanges;
 
@@ -36,15 +39,54 @@ impl SessionTask {
         let changed = Arc::new(changed);
         if self.running.attached.is_none() {
             // There is no catalog to change: the attachment names the new one.
-            self.take_agent(changed);
+            self.take_agent(changed, true);
             self.attach(Vec::new()).await?;
             return Ok(self.running.attached);
         }
+        self.change_agent(changed, true).await
+    }
+
+    /// Takes the agent with other policy files, if the session is of this agent. Returns the
+    /// record, or `None` if the terms on record are the same.
+    pub(in crate::engine) async fn change_policies(
+        &mut self,
+        agent: &str,
+        files: Vec<PolicyChanges>,
+    ) -> Result<Option<Seq>, Error> {
+        if self.agent.name != agent || self.stream.session.closed {
+            return Ok(None);
+        }
+        if self.shared.slots.is_shut() {
+            return Err(Error::ShutDown);
+        }
+        let has_own_tools = self.shared.changed_agents.of(self.id).is_some();
+        let names = match has_own_tools {
+            true => Names::Those,
+            false => Names::All,
+        };
+        let changed = self.agent.with_policies(files, names, &self.stream.ledger);
+        let changed = changed.map_err(|mistakes| Error::Configuration { mistakes })?;
+        let changed = Arc::new(changed);
+        if self.running.attached.is_none() {
+            // The next attachment names the new policies.
+            self.take_agent(changed, has_own_tools);
+            return Ok(None);
+        }
+        self.change_agent(changed, has_own_tools).await
+    }
+
+    /// Serves the attached session with this agent from now on. Returns the record, or `None` if
+    /// the terms on record are the same.
+    async fn change_agent(
+        &mut self,
+        changed: Arc<Prepared>,
+        has_own_tools: bool,
+    ) -> Result<Option<Seq>, Error> {
         let catalog = self.current_catalog(&changed).await;
         let policies = changed.policies.clone();
         let terms = &self.stream.session.terms;
         if terms.catalog == catalog && terms.policies == policies {
-            self.take_agent(changed);
+            self.take_agent(changed, has_own_tools);
             return Ok(None);
         }
         let rules = self.stream.session.rules_needed(&catalog, &policies);
@@ -54,15 +96,18 @@ impl SessionTask {
             policies,
             rules: rules.max(RULES_OF_CHANGES),
         };
-        // What starts in the batch runs with the new tools, and nothing is performed before.
+        // What starts in the batch runs with the new terms, and nothing is performed before.
         let at = self.put(vec![change.into()], objects).await?;
-        self.take_agent(changed);
+        self.take_agent(changed, has_own_tools);
         self.perform().await?;
         Ok(Some(at))
     }
 
-    fn take_agent(&mut self, agent: Arc<Prepared>) {
-        self.shared.changed_agents.set(self.id, agent.clone());
+    /// `has_own_tools` is true if the tools are those of this session alone.
+    fn take_agent(&mut self, agent: Arc<Prepared>, has_own_tools: bool) {
+        if has_own_tools {
+            self.shared.changed_agents.set(self.id, agent.clone());
+        }
         self.agent = agent;
     }
 

@@ -1,0 +1,105 @@
+"""A client of Recount: sessions, approvals, and tools that run once and on record."""
+
+from .async_client import AsyncRecount
+from .async_session import AsyncCall, AsyncSession
+from .async_worker import AsyncWorker
+from .calls import CallState, ClaimedCall
+from .client import Recount
+from .errors import (
+    AlreadyDecided,
+    CallCancelled,
+    CallDenied,
+    CallEnded,
+    CallFailed,
+    ClaimLost,
+    ClientClosed,
+    Conflict,
+    Forbidden,
+    Gone,
+    HashMismatch,
+    KeyReused,
+    NotAnApprover,
+    NotFound,
+    NotYet,
+    RecountError,
+    ServiceFailed,
+    ServiceProblem,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+    UnexpectedResponse,
+    Unfit,
+    Unreachable,
+)
+from .models import (
+    Actor,
+    Confirmation,
+    Leave,
+    Me,
+    OnRecord,
+    Pause,
+    Paused,
+    Record,
+    SessionInfo,
+    Waiting,
+)
+from .operations import OneOutcome
+from .retry import Retry
+from .running import RunningCall, current_call
+from .session import Call, Session
+from .tool import AsyncTool, Tool, ToolFailure
+from .worker import Worker
+
+__all__ = [
+    "Actor",
+    "AlreadyDecided",
+    "AsyncCall",
+    "AsyncRecount",
+    "AsyncSession",
+    "AsyncTool",
+    "AsyncWorker",
+    "Call",
+    "CallCancelled",
+    "CallDenied",
+    "CallEnded",
+    "CallFailed",
+    "CallState",
+    "ClaimLost",
+    "ClaimedCall",
+    "ClientClosed",
+    "Confirmation",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "HashMismatch",
+    "KeyReused",
+    "Leave",
+    "Me",
+    "NotAnApprover",
+    "NotFound",
+    "NotYet",
+    "OnRecord",
+    "OneOutcome",
+    "Pause",
+    "Paused",
+    "Record",
+    "Recount",
+    "RecountError",
+    "Retry",
+    "RunningCall",
+    "ServiceFailed",
+    "ServiceProblem",
+    "Session",
+    "SessionInfo",
+    "TooMany",
+    "Tool",
+    "ToolFailure",
+    "Unauthenticated",
+    "Unavailable",
+    "UnexpectedResponse",
+    "Unfit",
+    "Unreachable",
+    "Waiting",
+    "Worker",
+    "current_call",
+]

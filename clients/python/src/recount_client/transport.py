@@ -1,0 +1,335 @@
+"""Sending of requests: the address, the token, the responses, and the repetitions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+import httpx
+
+from .codes import problem_of
+from .errors import ClientClosed, ServiceProblem, UnexpectedResponse, Unreachable
+from .requests import Answer, Repeat, Request
+from .retry import Failure, Retry
+from .streams import CONTENT_TYPE, Event, Reader
+
+T = TypeVar("T")
+
+# The time that a response may take beyond what the service holds back, in seconds.
+_MARGIN_S = 30.0
+
+# The time after which a silent stream is opened again, in seconds.
+_SILENCE_S = 60.0
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# The request was not sent: no connection, or no room for one.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def checked_url(url: str, *, insecure: bool) -> httpx.URL:
+    """Returns the address of a service.
+
+    Raises:
+        ValueError: It is none, or the token would leave this machine in clear.
+    """
+    address = httpx.URL(url.rstrip("/"))
+    if address.scheme not in ("http", "https") or not address.host:
+        raise ValueError(f"expected an http or https URL, found {url!r}")
+    if address.userinfo or address.query or address.fragment:
+        raise ValueError("expected a URL without user, query and fragment")
+    if address.scheme == "http" and not is_loopback(address) and not insecure:
+        raise ValueError(
+            "http would send the token in clear: use https, or insecure=True in a network that "
+            "protects it"
+        )
+    return address
+
+
+def is_loopback(url: httpx.URL) -> bool:
+    """True if the address is of this machine."""
+    return url.host in _LOOPBACK
+
+
+def headers(token: str | None) -> dict[str, str]:
+    """Returns the headers of every request.
+
+    Raises:
+        ValueError: The token is no printable ASCII text. The message does not contain it.
+    """
+    found = {"Accept": "application/json", "User-Agent": "recount-client-python"}
+    if token is not None:
+        if not (token and token.isascii() and token.isprintable()) or " " in token:
+            raise ValueError("the token is no printable ASCII text")
+        found["Authorization"] = f"Bearer {token}"
+    return found
+
+
+def built(
+    client: httpx.Client | httpx.AsyncClient, base: httpx.URL, request: Request[Any]
+) -> httpx.Request:
+    """Returns a request for httpx, with the headers of the client."""
+    return client.build_request(
+        request.method,
+        f"{base}{request.path}",
+        params=list(request.query) or None,
+        content=request.body,
+        headers=dict(request.headers),
+        timeout=httpx.Timeout(_MARGIN_S, read=_MARGIN_S + request.wait),
+    )
+
+
+def outcome(response: httpx.Response, *, repeated: bool) -> Answer | ServiceProblem:
+    """Reads a response.
+
+    Raises:
+        UnexpectedResponse: It is none of this API.
+    """
+    text = response.content
+    try:
+        value = response.json() if text else None
+    except ValueError:
+        value = None
+        if response.is_success:
+            raise UnexpectedResponse(f"expected JSON, found {len(text)} other bytes") from None
+    if response.is_success:
+        return Answer(response.status_code, response.headers, value, repeated)
+    if response.status_code < 400:
+        raise UnexpectedResponse(f"expected no redirection, found {response.status_code}")
+    raw = value if isinstance(value, dict) else {"detail": response.reason_phrase}
+    return problem_of(response.status_code, raw, _retry_after(response))
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    found = response.headers.get("retry-after", "")
+    return float(found) if found.isascii() and found.isdigit() else None
+
+
+def failure_of(error: httpx.TransportError) -> Failure:
+    """Returns the failure of an attempt without a response."""
+    return Failure(sent=not isinstance(error, _NOT_SENT))
+
+
+def unreachable(request: Request[Any], error: Exception) -> Unreachable:
+    """Returns the exception for a request that got no response."""
+    what = str(error) or type(error).__name__
+    return Unreachable(f"{request.method} {request.path}: {what}")
+
+
+def opening(
+    client: httpx.Client | httpx.AsyncClient, base: httpx.URL, request: Request[Any], last_id: str
+) -> httpx.Request:
+    """Returns the request for a stream, which continues after an event."""
+    found = {"Accept": CONTENT_TYPE}
+    if last_id:
+        found["Last-Event-ID"] = last_id
+    return client.build_request(
+        request.method,
+        f"{base}{request.path}",
+        params=list(request.query) or None,
+        headers=found,
+        timeout=httpx.Timeout(_MARGIN_S, read=_SILENCE_S),
+    )
+
+
+def expect_stream(response: httpx.Response) -> None:
+    """Checks that a response is a stream.
+
+    Raises:
+        ServiceProblem: It is no success.
+        UnexpectedResponse: It is something else.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    if response.is_success and kind == CONTENT_TYPE:
+        return
+    if not response.is_success:
+        found = outcome(response, repeated=False)
+        if isinstance(found, ServiceProblem):
+            raise found
+    raise UnexpectedResponse(f"expected {CONTENT_TYPE}, found {kind or 'no content type'}")
+
+
+class Transport:
+    """Sends requests and waits for their responses."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        retry: Retry,
+        insecure: bool,
+        transport: httpx.BaseTransport | None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.base = checked_url(url, insecure=insecure)
+        self.retry, self._pause = retry, pause
+        # A proxy of the environment must not see what is sent within this machine.
+        trusted = not is_loopback(self.base)
+        self.http = httpx.Client(
+            headers=headers(token),
+            transport=transport,
+            trust_env=trusted,
+            limits=httpx.Limits(max_connections=None),
+        )
+
+    def send(self, request: Request[T]) -> T:
+        """Sends a request, again if the API allows that.
+
+        Raises:
+            ServiceProblem: The response is no success.
+            Unreachable: There is no response.
+        """
+        attempt = 1
+        while True:
+            if self.http.is_closed:
+                raise ClientClosed("the client is closed")
+            error: Exception
+            try:
+                response = self.http.send(built(self.http, self.base, request))
+                found = outcome(response, repeated=attempt > 1)
+                if isinstance(found, Answer):
+                    return request.read(found)
+                failure, error = Failure(sent=True, problem=found), found
+            except httpx.TransportError as lost:
+                failure, error = failure_of(lost), unreachable(request, lost)
+            pause = self.retry.pause(attempt, request.repeat, failure)
+            if pause is None:
+                raise error
+            self._pause(pause)
+            attempt += 1
+
+    def stream(self, request: Request[Answer]) -> Generator[Event, None, None]:
+        """Iterates over the events of a stream, which is opened again where it was cut off.
+
+        Raises:
+            ServiceProblem: The service refuses it.
+            Unreachable: It cannot be opened any more.
+        """
+        reader, attempt = Reader(), 1
+        while not reader.over:
+            if self.http.is_closed:
+                raise ClientClosed("the client is closed")
+            error: Exception
+            try:
+                opened = opening(self.http, self.base, request, reader.last_id)
+                response = self.http.send(opened, stream=True)
+                try:
+                    if not response.is_success:
+                        response.read()
+                    expect_stream(response)
+                    for chunk in response.iter_bytes():
+                        for event in reader.feed(chunk):
+                            attempt = 1
+                            yield event
+                finally:
+                    response.close()
+                failure, error = Failure(sent=True), Unreachable(f"{request.path}: cut off")
+            except ServiceProblem as problem:
+                failure, error = Failure(sent=True, problem=problem), problem
+            except httpx.TransportError as lost:
+                failure, error = failure_of(lost), unreachable(request, lost)
+            if not (reader.over or reader.expired):
+                pause = self.retry.pause(attempt, Repeat.SAFE, failure)
+                if pause is None:
+                    raise error
+                self._pause(pause)
+                attempt += 1
+            reader.connected()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.http.close()
+
+
+class AsyncTransport:
+    """Sends requests and waits for their responses, as a task."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        retry: Retry,
+        insecure: bool,
+        transport: httpx.AsyncBaseTransport | None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.base = checked_url(url, insecure=insecure)
+        self.retry, self._pause = retry, pause
+        self.http = httpx.AsyncClient(
+            headers=headers(token),
+            transport=transport,
+            trust_env=not is_loopback(self.base),
+            limits=httpx.Limits(max_connections=None),
+        )
+
+    async def send(self, request: Request[T]) -> T:
+        """Sends a request, again if the API allows that.
+
+        Raises:
+            ServiceProblem: The response is no success.
+            Unreachable: There is no response.
+        """
+        attempt = 1
+        while True:
+            if self.http.is_closed:
+                raise ClientClosed("the client is closed")
+            error: Exception
+            try:
+                response = await self.http.send(built(self.http, self.base, request))
+                found = outcome(response, repeated=attempt > 1)
+                if isinstance(found, Answer):
+                    return request.read(found)
+                failure, error = Failure(sent=True, problem=found), found
+            except httpx.TransportError as lost:
+                failure, error = failure_of(lost), unreachable(request, lost)
+            pause = self.retry.pause(attempt, request.repeat, failure)
+            if pause is None:
+                raise error
+            await self._pause(pause)
+            attempt += 1
+
+    async def stream(self, request: Request[Answer]) -> AsyncGenerator[Event, None]:
+        """Iterates over the events of a stream, which is opened again where it was cut off.
+
+        Raises:
+            ServiceProblem: The service refuses it.
+            Unreachable: It cannot be opened any more.
+        """
+        reader, attempt = Reader(), 1
+        while not reader.over:
+            if self.http.is_closed:
+                raise ClientClosed("the client is closed")
+            error: Exception
+            try:
+                opened = opening(self.http, self.base, request, reader.last_id)
+                response = await self.http.send(opened, stream=True)
+                try:
+                    if not response.is_success:
+                        await response.aread()
+                    expect_stream(response)
+                    async for chunk in response.aiter_bytes():
+                        for event in reader.feed(chunk):
+                            attempt = 1
+                            yield event
+                finally:
+                    await response.aclose()
+                failure, error = Failure(sent=True), Unreachable(f"{request.path}: cut off")
+            except ServiceProblem as problem:
+                failure, error = Failure(sent=True, problem=problem), problem
+            except httpx.TransportError as lost:
+                failure, error = failure_of(lost), unreachable(request, lost)
+            if not (reader.over or reader.expired):
+                pause = self.retry.pause(attempt, Repeat.SAFE, failure)
+                if pause is None:
+                    raise error
+                await self._pause(pause)
+                attempt += 1
+            reader.connected()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self.http.aclose()

@@ -1,0 +1,216 @@
+"""A worker: threads that claim calls, run the functions of their tools, and report the ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import operations as ops
+from .errors import RecountError
+from .running import PASSING, End, RunningCall, _current, log, new_claim
+from .tool import Tool
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .calls import ClaimedCall
+    from .transport import Transport
+
+# The time before a worker asks again after a failure of the service, in seconds.
+AGAIN_S = 2.0
+
+# A lease is renewed each third of it, so that two renewals may fail.
+RENEWALS = 3
+
+
+class Worker:
+    """Runs the claimed calls of some tools, each in a thread.
+
+    A call whose function has begun is never run again by a worker. If its process ends first, the
+    in-doubt rule of its tool applies. A call that was claimed and not begun is given back.
+
+    ```python
+    with client.worker() as worker:
+        worker.wait()
+    ```
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        tools: Mapping[str, Tool[Any, Any]],
+        *,
+        agents: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        concurrency: int = 4,
+        lease_s: float = 60,
+        poll_s: int = 5,
+        grace_s: float = 30,
+        name: str | None = None,
+    ) -> None:
+        if not tools:
+            raise ValueError("a worker needs at least one tool")
+        self.tools = dict(tools)
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        """The beginning of the ids of the claims."""
+        self._transport, self._agents, self._labels = transport, tuple(agents), dict(labels or {})
+        self._lease_ms, self._poll_s, self._grace_s = int(lease_s * 1000), poll_s, grace_s
+        self._stopping = threading.Event()
+        self._error: RecountError | None = None
+        self._lock = threading.Lock()
+        # The calls that run here, each with the event that ends its renewals.
+        self._running: dict[tuple[str, int], tuple[RunningCall, threading.Event]] = {}
+        self._threads = [
+            threading.Thread(target=self._serve, name=f"recount-{number}", daemon=True)
+            for number in range(concurrency)
+        ]
+        # Replaced by tests, which have no clock.
+        self._passed: Callable[[threading.Event, float], bool] = threading.Event.wait
+
+    def __enter__(self) -> Worker:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def wait(self) -> None:
+        """Waits until the worker is to stop: by `request_stop`, or because it cannot go on."""
+        self._stopping.wait()
+
+    def request_stop(self) -> None:
+        """Claims nothing more. A signal handler may call it."""
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """Claims nothing more, waits for the running functions, and gives back what is left.
+
+        A function that still runs after the grace cannot be stopped: its call is in doubt then, and
+        its result still counts while nothing else decides.
+
+        Raises:
+            RecountError: The worker could not go on, for example because its token was revoked.
+        """
+        self._stopping.set()
+        end = time.monotonic() + self._grace_s
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+        with self._lock:
+            left = list(self._running.values())
+        for run, ended in left:
+            ended.set()
+            self._release(run.held, "the worker stopped", not_begun=False)
+        if self._error is not None:
+            raise self._error
+
+    def run_one(self, wait: int = 0) -> bool:
+        """Claims and runs one call in this thread. Returns false if none became ready."""
+        held = self._claim(wait)
+        if held is None:
+            return False
+        self._run(held)
+        return True
+
+    def _serve(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                held = self._claim(self._poll_s)
+            except PASSING as error:
+                log.warning("no call was claimed: %s", error)
+                self._passed(self._stopping, AGAIN_S)
+                continue
+            except RecountError as error:
+                log.error("the worker cannot go on: %s", error)
+                self._error = error
+                self._stopping.set()
+                return
+            if held is not None and self._stopping.is_set():
+                self._release(held, "the worker stops", not_begun=True)
+            elif held is not None:
+                self._run(held)
+
+    def _claim(self, wait: int) -> ClaimedCall | None:
+        request = ops.claim(
+            new_claim(self.name),
+            tools=list(self.tools),
+            agents=self._agents,
+            labels=self._labels,
+            lease_ms=self._lease_ms,
+            wait=wait,
+        )
+        return self._transport.send(request)
+
+    def _run(self, held: ClaimedCall) -> None:
+        place = (held.session, held.call)
+        with self._lock:
+            before = self._running.get(place)
+            if before is not None:
+                # The call is repeatable and was started again, while its function still runs here.
+                before[0].adopt(held)
+                return
+            run, ended = RunningCall(held, self._transport.send), threading.Event()
+            self._running[place] = (run, ended)
+        renewing = threading.Thread(target=self._renew, args=(run, ended), daemon=True)
+        renewing.start()
+        try:
+            self._deliver(run, self._ended(run))
+        finally:
+            ended.set()
+            with self._lock:
+                del self._running[place]
+            renewing.join()
+
+    def _ended(self, run: RunningCall) -> End:
+        tool = self.tools[run.held.tool]
+        token = _current.set(run)
+        try:
+            return End.of(tool.function(**tool.bound(run.held.args)))
+        except Exception as error:  # noqa: BLE001 - whatever the function raises ends its call.
+            log.info("%s failed", run.held.ref, exc_info=True)
+            return End.of_error(error)
+        finally:
+            _current.reset(token)
+
+    def _deliver(self, run: RunningCall, end: End) -> None:
+        """Reports the end until the service has taken or refused it. The function runs once."""
+        left: End | None = end
+        while left is not None:
+            held = run.held
+            try:
+                self._transport.send(left.request(held))
+            except PASSING as error:
+                log.warning("the end of %s is not on record yet: %s", held.ref, error)
+                self._passed(threading.Event(), AGAIN_S)
+            except RecountError as error:
+                left = left.refused(held, run.held, error)
+            else:
+                return
+
+    def _renew(self, run: RunningCall, ended: threading.Event) -> None:
+        while not self._passed(ended, self._lease_ms / 1000 / RENEWALS):
+            try:
+                self._transport.send(ops.renew(run.held, self._lease_ms))
+            except RecountError as error:
+                if not run.renewal_failed(error):
+                    return
+
+    def _release(self, held: ClaimedCall, reason: str, *, not_begun: bool) -> None:
+        try:
+            self._transport.send(ops.release(held, reason, not_begun=not_begun))
+        except RecountError as error:
+            log.warning("%s was not given back, so its lease will pass: %s", held.ref, error)

@@ -1,0 +1,112 @@
+//! The checks of what refers to what: programs, approvers, and agents as the engine takes them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agents::{LoadedAgent, is_program};
+use super::mistake::{Mistake, Place};
+use super::settings::Settings;
+use super::tool_files::NamedApprovers;
+use recount::engine::{Engine, Error};
+use recount::journal::seal::MemoryKeyStore;
+use recount::session::{Approvers, Person, Timestamp};
+use recount_server::TokenInfo;
+
+/// The issuer of the persons that tokens name.
+const ISSUER: &str = "recount";
+
+/// Registers the agents with an engine in memory, which checks each as a whole.
+pub(crate) async fn registered(settings: &Settings, agents: &[LoadedAgent]) -> Vec<Mistake> {
+    let mut engine = Engine::in_memory();
+    if settings.keys.is_some() {
+        engine = engine.keys(Arc::new(MemoryKeyStore::default()));
+    }
+    // The mistakes of a file would be reported again as those of the agent.
+    for loaded in agents.iter().filter(|it| it.is_whole) {
+        if let Some(agent) = settings.agents.get(&loaded.name) {
+            engine = engine.agent(&loaded.name, loaded.without_servers(agent));
+        }
+    }
+    let found = match engine.open().await {
+        Ok(engine) => {
+            // Nothing runs in it, so nothing can be lost.
+            let _ = engine.shutdown(Duration::ZERO).await;
+            return Vec::new();
+        }
+        Err(Error::Configuration { mistakes }) => mistakes,
+        Err(error) => vec![error.to_string()],
+    };
+    let placed = found.into_iter().map(|what| {
+        let of_agent = |(name, _): &(&String, _)| what.starts_with(&format!("agent {name:?}"));
+        let agent = settings.agents.iter().find(of_agent);
+        match agent {
+            Some((name, agent)) => agent.place.mistake(&format!("agents.{name}"), what),
+            None => Place::named("the agents").mistake("", what),
+        }
+    });
+    placed.collect()
+}
+
+/// Reports tools whose program cannot be started.
+pub(crate) fn programs(agents: &[LoadedAgent]) -> Vec<Mistake> {
+    let named = agents.iter().flat_map(|it| &it.programs);
+    let missing = named.filter(|it| !is_program(&it.program));
+    let mistakes = missing.map(|it| {
+        let what = format!(
+            "expected an executable program, found none at {:?}",
+            it.program
+        );
+        it.place.mistake(&it.field, what)
+    });
+    mistakes.collect()
+}
+
+/// Reports roles, groups and names of approvers that no valid token gives.
+///
+/// Persons that another party vouches for, such as users of the operating system, are not known
+/// here.
+pub(crate) fn approvers(
+    agents: &[LoadedAgent],
+    tokens: &[TokenInfo],
+    now: Timestamp,
+) -> Vec<Mistake> {
+    let valid = || tokens.iter().filter(|it| it.is_valid(now));
+    let given = Given {
+        roles: valid().flat_map(|it| &it.roles).collect(),
+        groups: valid().flat_map(|it| &it.groups).collect(),
+        names: valid().map(|it| &it.name).collect(),
+    };
+    let named = agents.iter().flat_map(|it| &it.approvers);
+    named.flat_map(|it| given.missing(it)).collect()
+}
+
+/// The roles, groups and names of the valid tokens.
+struct Given<'t> {
+    roles: BTreeSet<&'t String>,
+    groups: BTreeSet<&'t String>,
+    names: BTreeSet<&'t String>,
+}
+
+impl Given<'_> {
+    fn missing(&self, named: &NamedApprovers) -> Vec<Mistake> {
+        let of_one = |it: &Approvers| {
+            let roles = it.roles.iter().filter(|role| !self.roles.contains(role));
+            let roles = roles.map(|role| format!("no valid token gives the role {role:?}"));
+            let groups = it
+                .groups
+                .iter()
+                .filter(|group| !self.groups.contains(group));
+            let groups = groups.map(|group| format!("no valid token gives the group {group:?}"));
+            let is_unknown =
+                |it: &&Person| it.issuer == ISSUER && !self.names.contains(&it.subject);
+            let names = it.names.iter().filter(is_unknown);
+            let names = names.map(|it| format!("no valid token has the name {:?}", it.subject));
+            roles.chain(groups).chain(names).collect::<Vec<_>>()
+        };
+        let whats = named.approvers.iter().flat_map(of_one);
+        whats
+            .map(|what| named.place.mistake(&named.field, what))
+            .collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The reader of `recount.toml`: returns its settings, and every mistake.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::agent_reading;
+use super::document::{self, Node};
+use super::mistake::{Mistake, Place};
+use super::section::{Given, Mistakes, Section};
+use super::settings::{AccessSettings, KeySettings, LimitSettings, Settings, TlsSettings};
+
+/// The keys of the file.
+pub(super) const TOP: [&str; 7] = [
+    "listen", "journal", "keys", "tls", "access", "limits", "agents",
+];
+
+/// The keys of `[keys]`.
+pub(super) const KEYS: [&str; 2] = ["store", "master_key_file"];
+
+/// The keys of `[tls]`.
+pub(super) const TLS: [&str; 2] = ["certificate", "key"];
+
+/// The keys of `[access]`.
+pub(super) const ACCESS: [&str; 3] = ["tokens", "behind_proxy", "public_url"];
+
+/// The keys of `[limits]`.
+pub(super) const LIMITS: [&str; 4] = ["body_bytes", "connections", "running_max", "grace"];
+
+/// The expected form of an address.
+pub(super) const ADDRESS: &str = "an address and a port such as \"127.0.0.1:7878\"";
+
+/// Reads the text of the file at `path`.
+pub(super) fn read(text: &str, path: &Path) -> (Settings, Vec<Mistake>) {
+    let (whole, syntax) = document::read(text, &Place::file(path));
+    let mistakes = Mistakes::new(syntax);
+    let settings = match whole.table() {
+        Some(table) => settings(&Section {
+            field: String::new(),
+            place: whole.place.clone(),
+            table,
+            mistakes: &mistakes,
+            directory: path.parent().unwrap_or(Path::new("")),
+        }),
+        None => Settings::default(),
+    };
+    (settings, mistakes.into_inner())
+}
+
+fn settings(file: &Section<'_>) -> Settings {
+    file.only(&TOP);
+    let agents = file.named("agents").into_iter();
+    Settings {
+        listen: file.value("listen", ADDRESS, address),
+        journal: file.path("journal"),
+        keys: file.section("keys").and_then(|it| keys(&it)),
+        tls: file.section("tls").map(|it| tls(&it)).unwrap_or_default(),
+        access: file
+            .section("access")
+            .map(|it| access(&it))
+            .unwrap_or_default(),
+        limits: file
+            .section("limits")
+            .map(|it| limits(&it))
+            .unwrap_or_default(),
+        agents: agents
+            .map(|(name, section)| (name, agent_reading::agent(&section)))
+            .collect(),
+    }
+}
+
+fn address(node: &Node) -> Option<SocketAddr> {
+    node.text()?.parse().ok()
+}
+
+fn keys(section: &Section<'_>) -> Option<KeySettings> {
+    section.only(&KEYS);
+    let master_key_file = section.path("master_key_file");
+    Some(KeySettings {
+        store: section.required("store", section.path("store"))?,
+        master_key_file,
+    })
+}
+
+fn tls(section: &Section<'_>) -> TlsSettings {
+    section.only(&TLS);
+    let file = |key| -> Option<Given<PathBuf>> { section.required(key, section.path(key)) };
+    TlsSettings {
+        certificate: file("certificate"),
+        key: file("key"),
+    }
+}
+
+fn access(section: &Section<'_>) -> AccessSettings {
+    section.only(&ACCESS);
+    AccessSettings {
+        tokens: section.path("tokens"),
+        behind_proxy: section.flag("behind_proxy"),
+        public_url: section.text("public_url"),
+    }
+}
+
+fn limits(section: &Section<'_>) -> LimitSettings {
+    section.only(&LIMITS);
+    LimitSettings {
+        body_bytes: section.number("body_bytes", 1),
+        connections: section.number("connections", 1),
+        running_max: section.number("running_max", 1),
+        grace: section.duration("grace"),
+    }
+}

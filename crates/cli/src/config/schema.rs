@@ -1,0 +1,354 @@
+//! The JSON Schema of `recount.toml`, for editors that check the file while it is written.
+
+use serde_json::{Map, Value, json};
+
+use recount::tool::policy_file;
+
+/// A key, its schema and its description.
+type Field<'f> = (&'f str, Value, &'f str);
+
+/// The schema of the file.
+pub(crate) fn schema() -> Value {
+    let policies = policy_file::schema();
+    let mut definitions = policies.get("$defs").cloned().unwrap_or_default();
+    if let Some(definitions) = definitions.as_object_mut() {
+        let client_tool = client_tool(definitions.get("policy"));
+        definitions.insert("client_tool".to_owned(), client_tool);
+        definitions.insert("agent".to_owned(), agent());
+        definitions.insert("mcp".to_owned(), mcp());
+    }
+    let mut schema = file();
+    for (keyword, value) in [
+        (
+            "$schema",
+            "https://json-schema.org/draft/2020-12/schema".into(),
+        ),
+        ("title", "The configuration of recount serve".into()),
+        (
+            "description",
+            "Every key is optional. Paths are relative to the file.".into(),
+        ),
+        ("$defs", definitions),
+    ] {
+        set(&mut schema, keyword, value);
+    }
+    schema
+}
+
+fn file() -> Value {
+    table(
+        &[],
+        [
+            (
+                "listen",
+                text(),
+                "The address and the port to listen on; 127.0.0.1:7878 by default. Another address \
+                 than loopback needs tokens and public_url in [access], and a certificate or \
+                 behind_proxy.",
+            ),
+            (
+                "journal",
+                text(),
+                "The directory of the journal; recount-journal by default. It is created if there \
+                 is none.",
+            ),
+            (
+                "keys",
+                keys(),
+                "The keys of sealed sessions. With them, agents are sealed.",
+            ),
+            ("tls", tls(), "The certificate of the service."),
+            ("access", access(), "The ways to prove who sends a request."),
+            ("limits", limits(), "The limits."),
+            ("agents", agents(), "The agents by their names."),
+        ],
+    )
+}
+
+fn keys() -> Value {
+    table(
+        &["store"],
+        [
+            (
+                "store",
+                text(),
+                "The directory of the key store. It is created if there is none.",
+            ),
+            (
+                "master_key_file",
+                text(),
+                "The file of the master key. RECOUNT_MASTER_KEY_FILE and RECOUNT_MASTER_KEY \
+                 override it.",
+            ),
+        ],
+    )
+}
+
+fn tls() -> Value {
+    table(
+        &["certificate", "key"],
+        [
+            (
+                "certificate",
+                text(),
+                "The file of the certificate and of those that signed it, in PEM.",
+            ),
+            (
+                "key",
+                text(),
+                "The file of the private key, in PEM. Not every user may be able to read it.",
+            ),
+        ],
+    )
+}
+
+fn access() -> Value {
+    table(
+        &[],
+        [
+            (
+                "tokens",
+                text(),
+                "The file of the tokens; recount-tokens.json by default. `recount token create` \
+                 adds one.",
+            ),
+            (
+                "behind_proxy",
+                flag(),
+                "True if a reverse proxy with a certificate is in front of the service.",
+            ),
+            (
+                "public_url",
+                json!({"type": "string", "pattern": "^https?://[^@]+$"}),
+                "The URL by which clients reach the service.",
+            ),
+        ],
+    )
+}
+
+fn limits() -> Value {
+    table(
+        &[],
+        [
+            (
+                "body_bytes",
+                number(),
+                "The maximum size of a request's body, in bytes; 4 MiB by default.",
+            ),
+            (
+                "connections",
+                number(),
+                "The maximum number of open connections; 512 by default. Further ones wait.",
+            ),
+            (
+                "running_max",
+                number(),
+                "The maximum number of tools that run at the same time; unlimited by default.",
+            ),
+            (
+                "grace",
+                json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"}),
+                "The time for running work after the request to end, such as 20s, the default.",
+            ),
+        ],
+    )
+}
+
+fn agent() -> Value {
+    table(
+        &[],
+        [
+            (
+                "model",
+                text(),
+                "The model. Without one, only programs drive the sessions.",
+            ),
+            (
+                "endpoint",
+                text(),
+                "The ws:// or wss:// URL of the model's service. By default the environment names \
+                 it, as for recount run.",
+            ),
+            (
+                "api_version",
+                text(),
+                "The version of the service's API, if not the usual one.",
+            ),
+            ("instruction", text(), "The instruction for the model."),
+            (
+                "sealed",
+                flag(),
+                "False for sessions in clear, although there is a key store.",
+            ),
+            ("tools", texts(), "The files of tools that are commands."),
+            (
+                "policies",
+                text(),
+                "The file of policies, which override those of the tools.",
+            ),
+            (
+                "mcp",
+                list_of("mcp"),
+                "The MCP servers whose tools the agent has.",
+            ),
+            (
+                "client_tools",
+                list_of("client_tool"),
+                "The tools that clients run.",
+            ),
+        ],
+    )
+}
+
+fn mcp() -> Value {
+    table(
+        &["server"],
+        [
+            (
+                "server",
+                text(),
+                "A command line such as \"npx -y PACKAGE DIR\", or a URL.",
+            ),
+            (
+                "prefix",
+                text(),
+                "The prefix of the names of the server's tools.",
+            ),
+            (
+                "env",
+                texts(),
+                "The variables that the program inherits beside PATH, HOME and the like.",
+            ),
+            (
+                "token_env",
+                text(),
+                "The variable with the token for a server at a URL.",
+            ),
+            (
+                "include",
+                texts(),
+                "Only the tools with these names, prefix included; * matches any letters.",
+            ),
+            (
+                "exclude",
+                texts(),
+                "Not the tools with these names, prefix included; * matches any letters.",
+            ),
+            (
+                "aliases",
+                json!({"type": "object", "additionalProperties": text()}),
+                "Other names for tools, by the name of the tool.",
+            ),
+            (
+                "strict",
+                flag(),
+                "True refuses a server with an incorrectly defined tool.",
+            ),
+        ],
+    )
+}
+
+fn agents() -> Value {
+    json!({
+        "type": "object",
+        "propertyNames": {"minLength": 1},
+        "additionalProperties": {"$ref": "#/$defs/agent"},
+    })
+}
+
+/// A client-run tool has the keys of its policies beside its own.
+fn client_tool(policy: Option<&Value>) -> Value {
+    let schema = json!({"type": ["object", "string"]});
+    let mut tool = table(
+        &["name", "description"],
+        [
+            ("name", text(), "The name by which the tool is called."),
+            ("description", text(), "The description for the model."),
+            (
+                "parameters",
+                schema,
+                "The JSON Schema of the arguments, as a table or a text.",
+            ),
+        ],
+    );
+    let policies = policy.and_then(|it| it.get("properties"));
+    let own = tool.get_mut("properties").and_then(Value::as_object_mut);
+    if let (Some(Value::Object(policies)), Some(own)) = (policies, own) {
+        own.extend(policies.clone());
+    }
+    tool
+}
+
+fn text() -> Value {
+    json!({"type": "string", "minLength": 1})
+}
+
+fn texts() -> Value {
+    json!({"type": "array", "items": text()})
+}
+
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn number() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
+}
+
+fn list_of(definition: &str) -> Value {
+    json!({"type": "array", "items": {"$ref": format!("#/$defs/{definition}")}})
+}
+
+fn table<'f>(required: &[&str], fields: impl IntoIterator<Item = Field<'f>>) -> Value {
+    let properties = fields.into_iter().map(|(key, mut schema, what)| {
+        set(&mut schema, "description", what.into());
+        (key.to_owned(), schema)
+    });
+    json!({
+        "type": "object",
+        "properties": properties.collect::<Map<_, _>>(),
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn set(schema: &mut Value, keyword: &str, value: Value) {
+    if let Some(keywords) = schema.as_object_mut() {
+        keywords.insert(keyword.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a test may stop at the first surprise"
+)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::{agent_reading, reading};
+
+    fn keys(schema: &Value) -> BTreeSet<&str> {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        properties.map(|(key, _)| key.as_str()).collect()
+    }
+
+    #[test]
+    fn schema_has_the_keys_of_the_reader() {
+        let schema = schema();
+        let of = |pointer: &str| keys(schema.pointer(pointer).unwrap_or(&Value::Null));
+        let all = |keys: &[&'static str]| keys.iter().copied().collect::<BTreeSet<_>>();
+        assert_eq!(of(""), all(&reading::TOP));
+        assert_eq!(of("/properties/keys"), all(&reading::KEYS));
+        assert_eq!(of("/properties/tls"), all(&reading::TLS));
+        assert_eq!(of("/properties/access"), all(&reading::ACCESS));
+        assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
+        assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));
+        assert_eq!(of("/$defs/mcp"), all(&agent_reading::MCP));
+        let policies = policy_file::schema();
+        let mut tool = keys(&policies["$defs"]["policy"]);
+        tool.extend(agent_reading::CLIENT_TOOL);
+        assert_eq!(of("/$defs/client_tool"), tool);
+    }
+}

@@ -1,0 +1,117 @@
+//! The settings of a service, each with its place.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::mistake::Place;
+use super::section::Given;
+use recount::session::PolicyChanges;
+
+/// The settings of `recount serve`, without defaults. Paths are relative to the current directory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) listen: Option<Given<SocketAddr>>,
+    pub(crate) journal: Option<Given<PathBuf>>,
+    pub(crate) keys: Option<KeySettings>,
+    pub(crate) tls: TlsSettings,
+    pub(crate) access: AccessSettings,
+    pub(crate) limits: LimitSettings,
+    /// The agents by their names.
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
+}
+
+/// The keys of sealed sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct KeySettings {
+    /// The directory of the key store.
+    pub(crate) store: Given<PathBuf>,
+    /// The file of the master key. Without one, it comes from the environment.
+    pub(crate) master_key_file: Option<Given<PathBuf>>,
+}
+
+/// The certificate of the service. Both files or none are set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TlsSettings {
+    /// The file of the certificate and of those that signed it, in PEM.
+    pub(crate) certificate: Option<Given<PathBuf>>,
+    /// The file of the private key, in PEM.
+    pub(crate) key: Option<Given<PathBuf>>,
+}
+
+/// The ways to prove who sends a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccessSettings {
+    /// The file of the tokens.
+    pub(crate) tokens: Option<Given<PathBuf>>,
+    /// True if a reverse proxy, which has the certificate, is in front of the service.
+    pub(crate) behind_proxy: Option<Given<bool>>,
+    /// The URL by which clients reach the service.
+    pub(crate) public_url: Option<Given<String>>,
+}
+
+/// The limits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LimitSettings {
+    /// The maximum size of a request's body, in bytes.
+    pub(crate) body_bytes: Option<Given<u32>>,
+    /// The maximum number of open connections.
+    pub(crate) connections: Option<Given<u32>>,
+    /// The maximum number of tools that run at the same time.
+    pub(crate) running_max: Option<Given<u32>>,
+    /// The time for running work after the request to end.
+    pub(crate) grace: Option<Given<Duration>>,
+}
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentSettings {
+    pub(crate) place: Place,
+    /// The model. Without one, only programs drive the sessions.
+    pub(crate) model: Option<Given<String>>,
+    /// The URL of the model's service. Without one, it comes from the environment.
+    pub(crate) endpoint: Option<Given<String>>,
+    pub(crate) api_version: Option<Given<String>>,
+    pub(crate) instruction: Option<Given<String>>,
+    /// False for sessions in clear, although there is a key store.
+    pub(crate) sealed: Option<Given<bool>>,
+    /// The files of tools that are commands.
+    pub(crate) tools: Vec<Given<PathBuf>>,
+    /// The file of policies, which override those of the tools.
+    pub(crate) policies: Option<Given<PathBuf>>,
+    pub(crate) mcp: Vec<McpSettings>,
+    pub(crate) client_tools: Vec<ClientTool>,
+}
+
+/// An MCP server whose tools an agent has.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    not(feature = "mcp"),
+    expect(dead_code, reason = "without the feature, a server is only refused")
+)]
+pub(crate) struct McpSettings {
+    /// A command line or a URL.
+    pub(crate) server: Given<String>,
+    pub(crate) prefix: Option<Given<String>>,
+    /// The variables that a program inherits.
+    pub(crate) env: Vec<Given<String>>,
+    /// The variable with the token for a server at a URL.
+    pub(crate) token_env: Option<Given<String>>,
+    pub(crate) include: Vec<Given<String>>,
+    pub(crate) exclude: Vec<Given<String>>,
+    /// Other names for tools, by the name of the tool.
+    pub(crate) aliases: BTreeMap<String, Given<String>>,
+    pub(crate) strict: bool,
+}
+
+/// A tool that clients run.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientTool {
+    pub(crate) name: Given<String>,
+    pub(crate) description: String,
+    /// The JSON Schema of the arguments.
+    pub(crate) parameters: Option<serde_json::Value>,
+    /// The policies of this tool.
+    pub(crate) policies: PolicyChanges,
+}

@@ -1,0 +1,94 @@
+//! The command `recount check`: every mistake of a configuration, without starting anything.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::tls::Certificate;
+use super::token_file;
+use crate::config::{self, Config, Mistake};
+use crate::failures::{Exit, Failure};
+use crate::journal::keys;
+use crate::terminal::{Screen, Tone};
+use crate::text::shown;
+use recount::engine::{Clock, SystemClock};
+
+/// Checks recount.toml and the files that it names, and lists every mistake with its line.
+///
+/// It also checks what refers to what: a tool without a program, approvers that no valid token
+/// gives, policies of a tool that an agent does not have. Nothing is started, and no server of MCP
+/// is asked, so policies of an agent with MCP servers may name any tool.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The configuration; default: recount.toml, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints the JSON Schema of the configuration, and checks nothing.
+    #[arg(long, conflicts_with_all = ["config", "json"])]
+    schema: bool,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        if self.schema {
+            let text = serde_json::to_string_pretty(&config::schema());
+            let text = text.map_err(|error| {
+                Failure::new("broken", format!("failed to write JSON: {error}"))
+            })?;
+            screen.line(&text)?;
+            return Ok(Exit::Ok);
+        }
+        let config = Config::read(self.config.as_deref())?;
+        let mut mistakes = config.mistakes.clone();
+        mistakes.extend(all(&config).await);
+        mistakes.sort();
+        mistakes.dedup();
+        if self.json {
+            screen.json(&json!({
+                "config": config.file.as_ref().map(|it| it.display().to_string()),
+                "sound": mistakes.is_empty(),
+                "agents": config.settings.agents.keys().collect::<Vec<_>>(),
+                "mistakes": mistakes.iter().map(Mistake::to_json).collect::<Vec<_>>(),
+            }))?;
+            return Ok(match mistakes.is_empty() {
+                true => Exit::Ok,
+                false => Exit::Usage,
+            });
+        }
+        if !mistakes.is_empty() {
+            return Err(config::wrong(config.name(), &mistakes));
+        }
+        let line = format!("No mistakes: {}", shown(config.name()));
+        screen.toned(Tone::Good, &line)?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// The mistakes in what the settings name.
+async fn all(config: &Config) -> Vec<Mistake> {
+    let settings = &config.settings;
+    let (agents, mut mistakes) = config::load(settings);
+    mistakes.extend(config.unreachable());
+    mistakes.extend(config::programs(&agents));
+    mistakes.extend(config::registered(settings, &agents).await);
+    mistakes.extend(Certificate::read(&settings.tls).err().into_iter().flatten());
+    if let Some(it) = &settings.keys {
+        let master = it.master_key_file.as_ref().map(|it| it.value.as_path());
+        let checked = keys::checked_at(&it.store.value, master);
+        mistakes.extend(checked.err().map(|failure| it.store.mistake(failure.what)));
+    }
+    let tokens = token_file::open(config).and_then(|it| it.list().map_err(token_file::failed));
+    match (tokens, &settings.access.tokens) {
+        (Ok(tokens), _) => {
+            let now = SystemClock.now();
+            mistakes.extend(config::approvers(&agents, &tokens, now));
+        }
+        (Err(failure), Some(given)) => mistakes.push(given.mistake(failure.what)),
+        (Err(failure), None) => mistakes.push(config.mistake(failure.what)),
+    }
+    mistakes
+}

@@ -1,0 +1,181 @@
+//! The command `recount serve`: the service from its start to its end.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+#[cfg(unix)]
+use tokio_util::task::AbortOnDropHandle;
+
+use super::agents;
+use super::connections::Connections;
+use super::reload::Reloader;
+use super::tls::Certificate;
+use super::{start, token_file};
+use crate::config::{self, Config, Given};
+use crate::failures::{Exit, Failure};
+use crate::terminal::{Screen, Stop, Tone};
+use crate::text::shown;
+use recount::engine::Engine;
+use recount_server::{Access, Service};
+
+/// The time for the last responses after the engine has ended.
+const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Serves the HTTP API over a journal, until Ctrl-C or SIGTERM.
+///
+/// Without a configuration it uses the journal in ./recount-journal, listens on 127.0.0.1:7878, and
+/// prints a link with which you log in once. It reads recount.toml if there is one; `recount init`
+/// writes it, and docs/serve.md describes it. Variables such as RECOUNT_SERVE_LISTEN override the
+/// file, and these options override both.
+///
+/// At the end, requests and running tools may finish within the grace period. SIGHUP makes it read
+/// policies, tokens and the certificate anew, as `recount reload` does.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// The configuration; default: recount.toml, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The address to listen on; port 0 means any free port.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// The directory of the journal, created if there is none.
+    #[arg(long, value_name = "DIR")]
+    journal: Option<PathBuf>,
+    /// Prints one line of JSON when the service is ready.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A service that is running.
+struct Running {
+    engine: Engine,
+    service: Service,
+    connections: Connections,
+}
+
+impl Serve {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let config = self.configured()?;
+        let stop = Stop::listen_but_for_hang_up()?;
+        #[cfg(unix)]
+        let hang_ups = start::hang_ups()?;
+        let (agents, mut mistakes) = config::load(&config.settings);
+        let certificate = Certificate::read(&config.settings.tls).unwrap_or_else(|found| {
+            mistakes.extend(found);
+            None
+        });
+        mistakes.extend(config.unreachable());
+        config.sound(mistakes)?;
+        let tokens = Arc::new(token_file::open(&config)?);
+        let access = start::access(&config, tokens.clone())?;
+        let certificate = certificate.map(Arc::new);
+        let reloader = Arc::new(Reloader {
+            file: self.config.clone(),
+            tokens,
+            certificate: certificate.clone(),
+        });
+        // Before the journal: a second service by mistake creates and changes nothing.
+        let (listener, address) = start::bind(config.listen().value).await?;
+        let agents = tokio::select! {
+            biased;
+            () = stop.asked() => return Ok(Exit::Ok),
+            agents = agents::with_servers(&config.settings, agents) => agents?,
+        };
+        let engine = start::open(&config, agents, reloader.clone()).await?;
+        #[cfg(unix)]
+        let reloading =
+            AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
+        let mut service = Service::new(engine.clone(), access.clone());
+        if let Some(bytes) = &config.settings.limits.body_bytes {
+            service = service.body_max(usize::try_from(bytes.value).unwrap_or(usize::MAX));
+        }
+        let router = service.clone().router();
+        let limit = config.connections();
+        let connections = Connections::accept(listener, router, certificate, limit);
+        let running = Running {
+            engine,
+            service,
+            connections,
+        };
+        let greeted = self.greet(&config, address, &access, screen);
+        if greeted.is_ok() {
+            stop.asked().await;
+        }
+        #[cfg(unix)]
+        drop(reloading);
+        let ended = running.end(&config).await;
+        greeted.and(ended).map(|()| Exit::Ok)
+    }
+
+    /// The configuration with these options over it.
+    fn configured(&self) -> Result<Config, Failure> {
+        let mut config = Config::read(self.config.as_deref())?;
+        if let Some(listen) = self.listen {
+            config.settings.listen = Some(Given::option("--listen", listen));
+        }
+        if let Some(journal) = &self.journal {
+            config.settings.journal = Some(Given::option("--journal", journal.clone()));
+        }
+        Ok(config)
+    }
+
+    /// Prints the address and, for the user of this machine, the link to log in.
+    fn greet(
+        &self,
+        config: &Config,
+        address: SocketAddr,
+        access: &Access,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let scheme = if config.has_tls() { "https" } else { "http" };
+        let url = format!("{scheme}://{address}");
+        let token = access.login_token();
+        let token = token.map_err(|error| Failure::new("engine", error.to_string()))?;
+        let link = token.map(|it| format!("{url}/login?token={}", it.expose()));
+        if self.json {
+            screen.json(&json!({
+                "address": address.to_string(),
+                "url": url,
+                "link": link,
+                "journal": config.journal().display().to_string(),
+                "config": config.file.as_ref().map(|it| it.display().to_string()),
+                "pid": std::process::id(),
+            }))?;
+            return screen.flush();
+        }
+        let journal = config.journal();
+        screen.line(&format!("Serving {} at {url}", shown(&journal)))?;
+        if let Some(file) = &config.file {
+            let line = format!("  configured by {}", shown(file));
+            screen.toned(Tone::Quiet, &line)?;
+        }
+        if let Some(link) = link {
+            screen.line("Log in once, within ten minutes, with this link:")?;
+            screen.toned(Tone::Ask, &format!("  {link}"))?;
+        }
+        screen.toned(Tone::Quiet, "Ctrl-C ends the service.")?;
+        screen.flush()
+    }
+}
+
+impl Running {
+    /// Ends the service: first the requests, then the sessions, both within the grace period.
+    async fn end(self, config: &Config) -> Result<(), Failure> {
+        let (begun, grace) = (Instant::now(), config.grace());
+        self.service.drain();
+        self.connections.close();
+        if !self.connections.ended(grace).await {
+            tracing::warn!("requests did not end within the grace period");
+        }
+        let rest = grace.saturating_sub(begun.elapsed());
+        let shut = self.engine.shutdown(rest).await;
+        // Requests that wait for a session have ended with it.
+        self.connections.ended(LAST_RESPONSES).await;
+        self.connections.cut().await;
+        Ok(shut?)
+    }
+}

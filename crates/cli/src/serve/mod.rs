@@ -1,0 +1,25 @@
+//! The service over HTTP: `recount serve`, and the commands that configure it.
+//!
+//! The crate `recount-server` has the routes and their checks; this room listens, and prepares the
+//! engine. It decides nothing about a session or a request.
+//!
+//! Read `command` first: the start and the end of the service, then `start`. `connections` has the sockets, `tls`
+//! the certificate, `agents` the agents with their MCP servers, `reload` what is read anew while
+//! the service runs. `token`, `init` and `check` are the commands of these names.
+
+mod agents;
+mod check;
+mod command;
+mod connections;
+mod init;
+mod reload;
+mod start;
+mod tls;
+mod token;
+mod token_file;
+
+pub(crate) use check::Check;
+pub(crate) use command::Serve;
+pub(crate) use init::Init;
+pub(crate) use reload::Reload;
+pub(crate) use token::Token;

@@ -1,0 +1,173 @@
+//! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
+//!
+//! Policies, tokens and the certificate are taken anew. A part with a mistake stays as it was.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::tls::Certificate;
+use crate::config::{self, Config, Mistake, Settings};
+use crate::failures::{Exit, Failure, unanswered};
+use crate::terminal::{Screen, Tone};
+use crate::text::{one_line, shown};
+use recount::control::{Client, ConnectError, Reloaded, Request, read};
+use recount::engine::{Engine, Error};
+use recount_server::TokenStore;
+
+/// The parts of a running service that are read anew.
+pub(super) struct Reloader {
+    /// The file that `--config` names.
+    pub(super) file: Option<PathBuf>,
+    pub(super) tokens: Arc<TokenStore>,
+    pub(super) certificate: Option<Arc<Certificate>>,
+}
+
+impl Reloader {
+    /// Reads every part anew.
+    pub(super) async fn reload(&self, engine: &Engine) -> Reloaded {
+        let mut outcome = Reloaded::default();
+        let config = match Config::read(self.file.as_deref()) {
+            Ok(config) => config,
+            Err(failure) => {
+                outcome.mistakes.push(failure.what);
+                return outcome;
+            }
+        };
+        // A file that cannot be read as a whole says nothing reliable about a part.
+        if !config.mistakes.is_empty() {
+            outcome.mistakes = in_words(&config.mistakes);
+            return outcome;
+        }
+        match self.tokens.reload() {
+            Ok(()) => outcome.reloaded.push("tokens".to_owned()),
+            Err(error) => outcome.mistakes.push(error.to_string()),
+        }
+        self.reload_certificate(&config.settings, &mut outcome);
+        reload_policies(&config.settings, engine, &mut outcome).await;
+        outcome
+    }
+
+    fn reload_certificate(&self, settings: &Settings, outcome: &mut Reloaded) {
+        let Some(certificate) = &self.certificate else {
+            return;
+        };
+        match certificate.reload(&settings.tls) {
+            Ok(()) => outcome.reloaded.push("certificate".to_owned()),
+            Err(mistakes) => outcome.mistakes.extend(in_words(&mistakes)),
+        }
+    }
+
+    /// Reads everything anew at every SIGHUP, and reports it on standard error.
+    #[cfg(unix)]
+    pub(super) async fn at_hang_ups(
+        self: Arc<Self>,
+        mut signals: tokio::signal::unix::Signal,
+        engine: Engine,
+    ) {
+        while signals.recv().await.is_some() {
+            let text = match self.reload(&engine).await {
+                outcome if outcome.mistakes.is_empty() => {
+                    format!("reloaded: {}\n", outcome.reloaded.join(", "))
+                }
+                outcome => wrong(&outcome).message(),
+            };
+            // Without standard error there is no place for the report.
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
+    }
+}
+
+async fn reload_policies(settings: &Settings, engine: &Engine, outcome: &mut Reloaded) {
+    let (agents, mistakes) = config::load(settings);
+    if !mistakes.is_empty() {
+        outcome.mistakes.extend(in_words(&mistakes));
+        return;
+    }
+    for loaded in agents {
+        let name = &loaded.name;
+        match engine.change_policies(name, loaded.policies()).await {
+            Ok(()) => outcome.reloaded.push(format!("policies of {name}")),
+            Err(Error::Configuration { mistakes }) => outcome.mistakes.extend(mistakes),
+            Err(Error::UnknownAgent { .. }) => {
+                let what = format!("agents.{name}: an agent is added with the next start");
+                outcome.mistakes.push(what);
+            }
+            Err(error) => outcome.mistakes.push(error.to_string()),
+        }
+    }
+}
+
+fn in_words(mistakes: &[Mistake]) -> Vec<String> {
+    mistakes.iter().map(Mistake::to_string).collect()
+}
+
+/// The failure of a configuration that was not taken as a whole.
+fn wrong(outcome: &Reloaded) -> Failure {
+    let listed = outcome.mistakes.iter();
+    let listed: String = listed.map(|it| format!("\n  - {}", one_line(it))).collect();
+    let taken = match outcome.reloaded.as_slice() {
+        [] => String::new(),
+        taken => format!("; taken anew: {}", taken.join(", ")),
+    };
+    let what = format!("some parts stay as they were{taken}:{listed}");
+    Failure::new("config-file", one_line_each(&what))
+        .exit(Exit::Usage)
+        .advice("`recount check` lists the mistakes of the whole configuration")
+}
+
+fn one_line_each(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(one_line).collect();
+    lines.join("\n")
+}
+
+/// Makes a running service read its policies, tokens and certificate anew.
+///
+/// A part with a mistake stays as it was, and the mistake is listed. Other settings are read with
+/// the next start. SIGHUP does the same.
+#[derive(Args)]
+pub(crate) struct Reload {
+    /// The directory of the journal of the service; default: that of the configuration.
+    path: Option<PathBuf>,
+    /// The configuration that names the journal; default: recount.toml, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Reload {
+    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let path = match self.path {
+            Some(path) => path,
+            None => Config::read(self.config.as_deref())?.journal(),
+        };
+        let mut service = Client::connect(&path).await.map_err(|error| {
+            let what = match error {
+                ConnectError::NotOffered => format!("no service has {} open", shown(&path)),
+                error => one_line(&error.to_string()).into_owned(),
+            };
+            Failure::new("no-service", what).advice("`recount serve` starts one")
+        })?;
+        let pid = service.pid();
+        let answer = service.done(&Request::Reload {}).await;
+        let answer = answer.map_err(|error| unanswered(pid, error))?;
+        let outcome: Reloaded = read(&answer).map_err(|error| unanswered(pid, error))?;
+        if self.json {
+            screen.json(&outcome)?;
+            return Ok(match outcome.mistakes.is_empty() {
+                true => Exit::Ok,
+                false => Exit::Usage,
+            });
+        }
+        if !outcome.mistakes.is_empty() {
+            return Err(wrong(&outcome));
+        }
+        let line = format!("Reloaded: {}", outcome.reloaded.join(", "));
+        screen.toned(Tone::Good, &one_line(&line))?;
+        Ok(Exit::Ok)
+    }
+}

@@ -1,0 +1,118 @@
+//! The parts of a service that are there before it serves: access, address, journal, engine.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+use super::agents::Ready;
+use super::reload::Reloader;
+use crate::config::{Config, KeySettings};
+use crate::failures::{Exit, Failure, IN_USE};
+use crate::files::destination;
+use crate::journal::{PATIENCE, keys, opening, os_user};
+use crate::text::one_line;
+use recount::engine::{Engine, Error, PROGRAM};
+use recount_server::{Access, TokenStore};
+
+/// The access: tokens, and on loopback also the user who starts the service.
+pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access, Failure> {
+    let listen = config.listen().value;
+    // A link in the log of a service that other machines reach would let their users in.
+    let access = if listen.ip().is_loopback() && !config.is_behind_proxy() {
+        Access::single_user(os_user::current()?)
+    } else {
+        Access::none()
+    };
+    let access = access.with_tokens(tokens);
+    let Some(url) = &config.settings.access.public_url else {
+        return Ok(access);
+    };
+    access.with_public_url(&url.value).map_err(|error| {
+        let mistake = url.mistake(error.to_string()).to_string();
+        Failure::new("config-file", mistake).exit(Exit::Usage)
+    })
+}
+
+/// The signals that ask to read the configuration anew. Without a listener they end the program.
+#[cfg(unix)]
+pub(super) fn hang_ups() -> Result<tokio::signal::unix::Signal, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::hangup()).map_err(|error| Failure::io("listen for signals", &error))
+}
+
+/// Listens on the address.
+pub(super) async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let failed = |error: std::io::Error| {
+        let what = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                format!("another process already listens on {address}")
+            }
+            _ => format!("failed to listen on {address}: {error}"),
+        };
+        Failure::new("listen", what)
+            .advice("choose another address with --listen, such as 127.0.0.1:0 for any free port")
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Opens the journal, and the engine over it.
+pub(super) async fn open(
+    config: &Config,
+    agents: Vec<Ready>,
+    reloader: Arc<Reloader>,
+) -> Result<Engine, Failure> {
+    let path = config.journal();
+    destination::outside_journals(&path)?;
+    let keys = match &config.settings.keys {
+        Some(it) => Some(keys::made_at(&it.store.value, master_key_file(it))?),
+        None => None,
+    };
+    let journal = opening::options(&path)?
+        .create(true)
+        .program(PROGRAM)
+        .wait(PATIENCE)
+        .open()
+        .map_err(|error| taken(error.into()))?;
+    let mut engine = Engine::builder(&path)
+        .journal(Arc::new(journal))
+        .control(&path)
+        .on_reload(move |engine| {
+            let reloader = reloader.clone();
+            async move { reloader.reload(&engine).await }
+        });
+    if let Some(keys) = keys {
+        engine = engine.keys(keys);
+    }
+    if let Some(limit) = &config.settings.limits.running_max {
+        engine = engine.running_max(usize::try_from(limit.value).unwrap_or(usize::MAX));
+    }
+    for ready in agents {
+        engine = engine.agent(ready.name, ready.agent);
+    }
+    engine.open().await.map_err(|error| match error {
+        Error::Configuration { mistakes } => {
+            let listed = mistakes.iter().map(|it| format!("\n  - {}", one_line(it)));
+            let what = format!("the agents have mistakes:{}", listed.collect::<String>());
+            Failure::new("config-file", what)
+                .exit(Exit::Usage)
+                .advice("`recount check` lists them with their lines")
+        }
+        error => error.into(),
+    })
+}
+
+fn master_key_file(keys: &KeySettings) -> Option<&Path> {
+    keys.master_key_file.as_ref().map(|it| it.value.as_path())
+}
+
+/// The failure with the advice for a journal that another service has.
+fn taken(failure: Failure) -> Failure {
+    if failure.code != IN_USE {
+        return failure;
+    }
+    failure.advice("stop that process first, or give another journal with --journal DIR")
+}

@@ -1,0 +1,108 @@
+//! `recount reload` and SIGHUP: policies are taken anew, and mistakes leave the old ones.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::answering;
+use crate::program::Bench;
+use crate::web::{Reply, Web, secret, token};
+
+const CONFIG: &str = "journal = \"j\"\n[agents.run]\ntools = [\"tools.toml\"]\n\
+                      policies = \"policies.toml\"\n";
+
+/// A bench with an open request, whose agent is configured.
+fn parked() -> (Bench, String) {
+    let bench = Bench::new();
+    let (_simulator, _, request) = answering::parked(&bench);
+    bench.write("recount.toml", CONFIG);
+    bench.write("policies.toml", "running_max = 4\n");
+    (bench, request)
+}
+
+fn approve(web: &Web, token: &Value, request: &str) -> Reply {
+    let path = format!("/v1/requests/{request}/answer");
+    web.post(secret(token), &path, &json!({"confirmed": true}))
+}
+
+#[test]
+fn new_policies_count_for_open_requests() {
+    let (bench, request) = parked();
+    let web = Web::start(&bench, "");
+    let ada = token(&bench, "ada --role approver");
+    bench.write("policies.toml", "[tools.refund]\nquorum = 2\n");
+    bench
+        .run("reload")
+        .ends_with(0)
+        .prints(&["Reloaded: tokens, policies of run"]);
+    let answered = approve(&web, &ada, &request);
+    assert_eq!(
+        answered.json()["code"],
+        "request-superseded",
+        "{answered:?}"
+    );
+    let instead = answered.json()["instead"].as_str().unwrap().to_owned();
+    let first = approve(&web, &ada, &instead);
+    assert_eq!(first.status, 202, "one of two approvals: {first:?}");
+}
+
+#[test]
+fn mistaken_file_leaves_the_policies() {
+    let (bench, request) = parked();
+    let web = Web::start(&bench, "");
+    let ada = token(&bench, "ada --role approver");
+    bench.write("policies.toml", "[tools.refund]\nquorum = 0\n");
+    bench.run("reload").fails(2, "config-file").prints_error(&[
+        "policies.toml:2:1: tools.refund.quorum",
+        "taken anew: tokens",
+    ]);
+    bench.write("recount.toml", "jornal = 1\n");
+    let outcome = bench.run("reload j --json").ends_with(2).json();
+    assert_eq!(outcome["reloaded"], json!([]));
+    let mistake = outcome["mistakes"][0].as_str().unwrap();
+    assert!(mistake.starts_with("recount.toml:1:1: jornal"), "{outcome}");
+    assert_eq!(approve(&web, &ada, &request).status, 200);
+}
+
+#[test]
+fn hang_up_reloads_and_does_not_end_the_service() {
+    let (bench, _) = parked();
+    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
+    let mut program = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let mut out = BufReader::new(program.stdout.take().unwrap());
+    out.read_line(&mut ready).unwrap();
+    let pid = Pid::from_raw(i32::try_from(program.id()).unwrap()).unwrap();
+    let mut err = BufReader::new(program.stderr.take().unwrap());
+    let mut told = String::new();
+    kill_process(pid, Signal::HUP).unwrap();
+    err.read_line(&mut told).unwrap();
+    assert_eq!(told, "reloaded: tokens, policies of run\n");
+    bench.write("policies.toml", "nonsense = 1\n");
+    kill_process(pid, Signal::HUP).unwrap();
+    told.clear();
+    while !told.contains("help:") {
+        err.read_line(&mut told).unwrap();
+    }
+    assert!(
+        told.starts_with("error[config-file]: some parts stay"),
+        "{told}"
+    );
+    assert!(told.contains("policies.toml:1:1: nonsense"), "{told}");
+    kill_process(pid, Signal::TERM).unwrap();
+    assert!(program.wait().unwrap().success());
+}
+
+#[test]
+fn reload_without_a_service_says_so() {
+    let bench = Bench::with_demo();
+    for command in ["reload", "reload demo", "reload nope"] {
+        bench.run(command).fails(1, "no-service");
+    }
+}

@@ -1,0 +1,103 @@
+//! Handles of sessions that programs drive over HTTP.
+//!
+//! Without a handle, a session's task would end between two requests, and attach and detach with
+//! each of them, which is two records and a load a call.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use recount::engine::{BegunCall, Engine, Error, LiveHandle};
+use recount::session::{Actor, Json, SessionId};
+
+/// The maximum number of handles. The session that was used longest ago gives way.
+const HELD_MAX: usize = 256;
+
+/// The handles of the sessions that were used last.
+///
+/// A handle that gives way ends nothing: the running calls of its session continue.
+#[derive(Default)]
+pub(crate) struct HeldSessions {
+    /// The sessions, that of the last use at the end.
+    held: Mutex<VecDeque<LiveHandle>>,
+}
+
+/// A call to make.
+pub(crate) struct NewCall {
+    pub(crate) tool: String,
+    pub(crate) args: Json,
+    pub(crate) key: String,
+    pub(crate) by: Actor,
+}
+
+impl HeldSessions {
+    /// Holds a session that was just opened.
+    pub(crate) fn hold(&self, handle: LiveHandle) {
+        let handle = handle.releasing();
+        let mut held = self.table();
+        held.retain(|it| it.session_id() != handle.session_id());
+        held.push_back(handle);
+        if held.len() > HELD_MAX {
+            held.pop_front();
+        }
+    }
+
+    /// Holds a session no longer.
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.table().retain(|it| it.session_id() != session);
+    }
+
+    /// Records a call, and opens the session if no handle is held.
+    pub(crate) async fn begin(
+        &self,
+        engine: &Engine,
+        session: SessionId,
+        call: &NewCall,
+    ) -> Result<BegunCall, Error> {
+        let held = self.get(session);
+        let was_held = held.is_some();
+        let handle = match held {
+            Some(handle) => handle,
+            None => self.open(engine, session).await?,
+        };
+        match call.begin(&handle).await {
+            // The task of a held session may have failed long before this call. Another task reads
+            // the session again, and a call that was recorded is found by its key.
+            Err(Error::Stopped { .. } | Error::ShutDown) if was_held => {
+                self.forget(session);
+                let handle = self.open(engine, session).await?;
+                call.begin(&handle).await
+            }
+            begun => begun,
+        }
+    }
+
+    async fn open(&self, engine: &Engine, session: SessionId) -> Result<LiveHandle, Error> {
+        let handle = engine.reopen(session).await?.releasing();
+        let state = handle.session().await?;
+        // With a model or after its end, the session is not the caller's alone.
+        if state.connection.is_none() && !state.closed {
+            self.hold(handle.clone());
+        }
+        Ok(handle)
+    }
+
+    fn get(&self, session: SessionId) -> Option<LiveHandle> {
+        let mut held = self.table();
+        let at = held.iter().position(|it| it.session_id() == session)?;
+        let handle = held.remove(at)?;
+        held.push_back(handle.clone());
+        Some(handle)
+    }
+
+    fn table(&self) -> MutexGuard<'_, VecDeque<LiveHandle>> {
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NewCall {
+    async fn begin(&self, handle: &LiveHandle) -> Result<BegunCall, Error> {
+        let (args, by) = (self.args.clone(), self.by.clone());
+        handle.begin_call(&self.tool, args, &self.key, by).await
+    }
+}

@@ -1,0 +1,85 @@
+//! The records after which a waiting request looks again.
+
+use recount::session::SessionId;
+use recount_journal::Commit;
+
+/// The kinds of records after which a call may have become claimable.
+///
+/// A call is made ready by a decision or by the end of a claim or a pause. It also becomes
+/// claimable by another catalog, by a lease that passed, and by the end of an equal call.
+const CLAIMABLE_AFTER: [&str; 9] = [
+    "call_ready",
+    "claim_ended",
+    "deadline_passed",
+    "unpaused",
+    "catalog_changed",
+    "runner_attached",
+    "response_issued",
+    "call_cancelled",
+    "outcome_found",
+];
+
+/// The kinds of records that may end a call.
+const ENDS: [&str; 2] = ["response_issued", "call_cancelled"];
+
+/// The kinds of records after which other requests and calls may wait for an answer.
+const PENDING_AFTER: [&str; 14] = [
+    "confirmation_requested",
+    "confirmation_answered",
+    "approval_given",
+    "answer_refused",
+    "confirmation_expired",
+    "confirmation_withdrawn",
+    "confirmation_reopened",
+    "call_cancellation_received",
+    "tool_paused",
+    "response_supplied",
+    "response_issued",
+    "call_cancelled",
+    "session_closed",
+    "catalog_changed",
+];
+
+/// True if a call may have become claimable with the commit.
+pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
+    has(commit, None, &CLAIMABLE_AFTER)
+}
+
+/// True if other requests and calls may wait for an answer since the commit.
+pub(crate) fn changes_pending(commit: &Commit) -> bool {
+    has(commit, None, &PENDING_AFTER)
+}
+
+/// True if the commit has records of the session.
+pub(crate) fn concerns(commit: &Commit, session: SessionId) -> bool {
+    commit.appends.iter().any(|(of, _)| *of == session.0)
+}
+
+/// True if a call of the session may have ended with the commit.
+pub(crate) fn ends_a_call(commit: &Commit, session: SessionId) -> bool {
+    has(commit, Some(session), &ENDS)
+}
+
+fn has(commit: &Commit, only: Option<SessionId>, kinds: &[&str]) -> bool {
+    let appends = commit.appends.iter();
+    let mut appends = appends.filter(|(of, _)| only.is_none_or(|only| only.0 == *of));
+    appends.any(|(_, lines)| {
+        // A record that cannot be parsed wakes, too: the look reports its error.
+        let mut records = lines.iter().map(|line| line.record());
+        records.any(|it| it.map_or(true, |it| kinds.contains(&it.kind)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use recount::session::Event;
+
+    use super::*;
+
+    #[test]
+    fn kinds_are_those_of_events() {
+        for kind in CLAIMABLE_AFTER.iter().chain(&ENDS).chain(&PENDING_AFTER) {
+            assert!(Event::is_known(kind), "{kind}");
+        }
+    }
+}

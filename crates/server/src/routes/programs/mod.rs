@@ -1,0 +1,10 @@
+//! Sessions that programs drive, and calls that clients run.
+//!
+//! Read `opening`, then `making` with `call_state`; `claims` gives a call to a client, and
+//! `claimed` has what the client reports about it.
+
+mod call_state;
+pub(crate) mod claimed;
+pub(crate) mod claims;
+pub(crate) mod making;
+pub(crate) mod opening;

@@ -1,0 +1,303 @@
+//! Checks of a session: its hash chain, and its decisions made again. Progress is streamed.
+
+use axum::response::Response;
+use recount::ledger::Ledger;
+use recount::replay::{Diverged, Report, Said, state_json, state_json_about, verify_by};
+use recount::session::{Fact, Json, Seq, SessionId, Timestamp, decide};
+use recount_journal::{Hash, Line};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::access::Role;
+use crate::problems::{Code, Problem};
+use crate::requests::{InPath, session};
+use crate::routes::caller::Caller;
+use crate::streams::{Message, Source, json, start};
+
+/// The number of records in one read.
+const PAGE: usize = 256;
+
+/// Decides every observation of a session again, and compares the decisions with the record.
+///
+/// Nothing runs. Messages with the event `progress` have the records so far and their number. The
+/// message `report` has the report of `recount replay --json`: `diverged` is null, or the first
+/// difference.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/replay",
+    operation_id = "replaySession",
+    tag = "reports",
+    params(("id" = String, Path, description = "The id of the session")),
+    responses(
+        (status = 200, description = "The progress and the report", body = String,
+            content_type = "text/event-stream"),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn replay(
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, Problem> {
+    check(caller, &id, |ledger, session, records| async move {
+        let told = |done| records.send_modify(|it| it.records = done);
+        let report = verify_by(&ledger, session, decide, told).await?;
+        json(&Replayed::of(&report))
+    })
+    .await
+}
+
+/// Verifies the hash chain of a session: no record is missing, changed or in another place.
+///
+/// Messages with the event `progress` have the records so far and their number. The message
+/// `report` has `sound`, the hash of the last record, and the first problem, if there is one.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/verify",
+    operation_id = "verifySession",
+    tag = "reports",
+    params(("id" = String, Path, description = "The id of the session")),
+    responses(
+        (status = 200, description = "The progress and the report", body = String,
+            content_type = "text/event-stream"),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn verify(
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, Problem> {
+    check(caller, &id, |ledger, session, records| async move {
+        json(&verified(&ledger, session, &records).await?)
+    })
+    .await
+}
+
+/// The progress of a check.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Progress {
+    records: u64,
+    of: u64,
+}
+
+/// Starts a check in a task of its own, and streams its progress and its report.
+async fn check<F>(
+    caller: Caller,
+    id: &str,
+    run: impl FnOnce(Ledger, SessionId, watch::Sender<Progress>) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<String, Problem>> + Send + 'static,
+{
+    let id = session(id)?;
+    caller.session(id, Role::Viewer).await?;
+    let ledger = caller.ledger().clone();
+    let head = ledger.journal().head(id.0).await?;
+    let of = head.map_or(0, |head| head.seq);
+    let (sender, progress) = watch::channel(Progress { records: 0, of });
+    let source = Check {
+        progress,
+        task: Some(Running(tokio::spawn(run(ledger, id, sender)))),
+    };
+    start(&caller.service, source)
+}
+
+/// The task of a check. It ends with the stream.
+struct Running(JoinHandle<Result<String, Problem>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+struct Check {
+    progress: watch::Receiver<Progress>,
+    /// The task, until its report was sent.
+    task: Option<Running>,
+}
+
+impl Source for Check {
+    async fn next(&mut self) -> Result<Option<Message>, Problem> {
+        let Some(task) = &mut self.task else {
+            return Ok(None);
+        };
+        // Only the newest progress is sent, so a slow reader does not hold the check.
+        if self.progress.changed().await.is_ok() {
+            let data = json(&*self.progress.borrow_and_update())?;
+            return Ok(Some(Message {
+                event: "progress",
+                id: None,
+                data,
+            }));
+        }
+        // The sender is gone, so the task has ended or is about to.
+        let ended = (&mut task.0).await;
+        self.task = None;
+        let failed = |_| Problem::new(Code::Engine, "the check has ended without a report");
+        let data = ended.map_err(failed)??;
+        Ok(Some(Message {
+            event: "report",
+            id: None,
+            data,
+        }))
+    }
+
+    fn end(&self) -> &'static str {
+        "done"
+    }
+}
+
+/// The report of a verification.
+#[derive(Serialize)]
+struct Verified {
+    session: SessionId,
+    records: u64,
+    /// The hash of the last record, as in the trailer of an export.
+    head: Hash,
+    sound: bool,
+    problem: Option<Flaw>,
+}
+
+/// The first problem of a hash chain.
+#[derive(Serialize)]
+struct Flaw {
+    seq: u64,
+    text: String,
+}
+
+async fn verified(
+    ledger: &Ledger,
+    session: SessionId,
+    progress: &watch::Sender<Progress>,
+) -> Result<Verified, Problem> {
+    let (mut records, mut head) = (0, Hash::ZERO);
+    loop {
+        let lines = ledger.journal().read(session.0, records + 1, PAGE).await?;
+        if lines.is_empty() {
+            break;
+        }
+        for line in &lines {
+            let seq = records + 1;
+            if let Some(text) = flaw(line, session, seq, head) {
+                return Ok(Verified {
+                    session,
+                    records,
+                    head,
+                    sound: false,
+                    problem: Some(Flaw { seq, text }),
+                });
+            }
+            (records, head) = (seq, line.leaf());
+        }
+        progress.send_modify(|it| it.records = records);
+        tokio::task::yield_now().await;
+    }
+    Ok(Verified {
+        session,
+        records,
+        head,
+        sound: true,
+        problem: None,
+    })
+}
+
+/// The fault of a record at this place of the chain.
+fn flaw(line: &Line, session: SessionId, seq: u64, prev: Hash) -> Option<String> {
+    let record = match line.record() {
+        Ok(record) => record,
+        Err(error) => return Some(error.to_string()),
+    };
+    if record.session != session.0 || record.seq != seq {
+        let (other, at) = (record.session, record.seq);
+        return Some(format!("the record is that of session {other} at seq {at}"));
+    }
+    (record.prev != prev).then(|| "its hash of the record before is another one".to_owned())
+}
+
+/// The report of a replay, with the keys of the command line.
+#[derive(Serialize)]
+struct Replayed<'r> {
+    session: SessionId,
+    observations: u64,
+    decisions: u64,
+    diverged: Option<Difference<'r>>,
+}
+
+#[derive(Serialize)]
+struct Difference<'r> {
+    seq: Seq,
+    recorded: Option<Side<'r>>,
+    derived: Option<Side<'r>>,
+    causes: Vec<Cause>,
+    before: Json,
+}
+
+#[derive(Serialize)]
+struct Side<'r> {
+    kind: &'r str,
+    body: &'r RawValue,
+    cause: Option<Seq>,
+}
+
+#[derive(Serialize)]
+struct Cause {
+    seq: Seq,
+    at_us: Timestamp,
+    kind: &'static str,
+    cause: Option<Seq>,
+    body: Box<RawValue>,
+}
+
+impl<'r> Replayed<'r> {
+    fn of(report: &'r Report) -> Replayed<'r> {
+        Replayed {
+            session: report.session,
+            observations: report.observations,
+            decisions: report.decisions,
+            diverged: report.diverged.as_ref().map(Difference::of),
+        }
+    }
+}
+
+impl<'r> Difference<'r> {
+    fn of(it: &'r Diverged) -> Difference<'r> {
+        Difference {
+            seq: it.seq,
+            recorded: it.recorded.as_ref().map(Side::of),
+            derived: it.derived.as_ref().map(Side::of),
+            causes: it.causes.iter().map(Cause::of).collect(),
+            before: match it.calls().as_slice() {
+                [] => state_json(&it.before),
+                calls => state_json_about(&it.before, calls),
+            },
+        }
+    }
+}
+
+impl<'r> Side<'r> {
+    fn of(said: &'r Said) -> Side<'r> {
+        Side {
+            kind: said.kind,
+            // Both a recorded body and one of this replay are JSON.
+            body: serde_json::from_str(&said.body).unwrap_or(RawValue::NULL),
+            cause: said.cause,
+        }
+    }
+}
+
+impl Cause {
+    fn of(fact: &Fact) -> Cause {
+        let body = fact.event.body().and_then(RawValue::from_string);
+        Cause {
+            seq: fact.seq,
+            at_us: fact.at,
+            kind: fact.event.kind(),
+            cause: fact.cause,
+            body: body.unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        }
+    }
+}

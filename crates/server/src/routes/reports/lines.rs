@@ -1,0 +1,57 @@
+//! Responses that are written while they are read, line by line.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::problems::Problem;
+
+/// A report of which parts are read as the client takes them.
+pub(super) trait Parts: Send + 'static {
+    /// Returns the next part. `None` at the end.
+    fn next(&mut self) -> impl Future<Output = Result<Option<String>, Problem>> + Send;
+
+    /// The last part of a report that cannot be read to its end.
+    fn broken(&self, problem: &Problem) -> String;
+}
+
+struct Report<P> {
+    parts: P,
+    is_over: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Returns a response of the parts.
+pub(super) fn response(
+    parts: impl Parts,
+    place: OwnedSemaphorePermit,
+    content_type: &'static str,
+) -> Response {
+    let report = Report {
+        parts,
+        is_over: false,
+        _place: place,
+    };
+    let body = Body::from_stream(unfold(report, step));
+    let content_type = HeaderValue::from_static(content_type);
+    ([(header::CONTENT_TYPE, content_type)], body).into_response()
+}
+
+async fn step<P: Parts>(mut report: Report<P>) -> Option<(Result<Bytes, Infallible>, Report<P>)> {
+    if report.is_over {
+        return None;
+    }
+    let part = match report.parts.next().await {
+        Ok(Some(part)) => part,
+        Ok(None) => return None,
+        Err(problem) => {
+            report.is_over = true;
+            report.parts.broken(&problem)
+        }
+    };
+    Some((Ok(part.into()), report))
+}

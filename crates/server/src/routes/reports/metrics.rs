@@ -1,0 +1,188 @@
+//! The metrics for Prometheus.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderValue, header};
+use axum::response::IntoResponse;
+use recount::session::{About, OpenKind, Seq, SessionId, Timestamp};
+use recount_journal::OpenItem;
+
+use crate::access::Role;
+use crate::metrics::{CONTENT_TYPE, Exposition, Kind};
+use crate::problems::Problem;
+use crate::requests::Params;
+use crate::routes::caller::Caller;
+
+/// The number of open items in one read of the index.
+const READ: usize = 512;
+
+/// Returns metrics about the sessions that the caller may read, in the text format of Prometheus.
+///
+/// Counters of the whole service are only shown to a reader of all sessions.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    operation_id = "getMetrics",
+    tag = "health",
+    responses(
+        (status = 200, description = "The metrics", body = String, content_type = "text/plain"),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoResponse, Problem> {
+    params.only(&[])?;
+    let open = Open::of(&caller).await?;
+    let mut text = Exposition::default();
+    open.write(&mut text, caller.service.access.now());
+    if caller.principal.role_over_everything() >= Some(Role::Viewer) {
+        write_service(&caller, &mut text);
+    }
+    let content_type = HeaderValue::from_static(CONTENT_TYPE);
+    Ok(([(header::CONTENT_TYPE, content_type)], text.text()))
+}
+
+/// The open work that the caller sees.
+#[derive(Default)]
+struct Open {
+    sessions: u64,
+    in_doubt: u64,
+    /// The numbers of requests and calls that wait for an answer, by tool.
+    pending: BTreeMap<String, u64>,
+    /// The calls that clients may claim, and those that they run, by tool.
+    claimable: BTreeMap<String, u64>,
+    claimed: BTreeMap<String, u64>,
+    /// The time since which the oldest request or call waits.
+    oldest: Option<Timestamp>,
+}
+
+impl Open {
+    async fn of(caller: &Caller) -> Result<Open, Problem> {
+        let (mut open, mut place) = (Open::default(), None);
+        loop {
+            let page = caller.ledger().journal().open_work(place, READ).await?;
+            let Some(last) = page.last() else {
+                return Ok(open);
+            };
+            place = Some((last.session, last.item));
+            let mut seen = Vec::with_capacity(page.len());
+            for item in page {
+                if caller.sees(SessionId(item.session)).await? {
+                    seen.push(item);
+                }
+            }
+            open.add(caller, &seen).await?;
+        }
+    }
+
+    async fn add(&mut self, caller: &Caller, items: &[OpenItem]) -> Result<(), Problem> {
+        for asked in caller.ledger().pending_of(items).await? {
+            self.in_doubt += u64::from(asked.about == About::InDoubt);
+            *self.pending.entry(asked.tool).or_default() += 1;
+        }
+        for item in items {
+            let is = |kind: OpenKind| item.kind == kind.as_str();
+            if is(OpenKind::Session) {
+                self.sessions += 1;
+            }
+            if is(OpenKind::Confirmation) || is(OpenKind::Paused) {
+                let since = Timestamp(item.since_us);
+                self.oldest = Some(self.oldest.map_or(since, |it| it.min(since)));
+            }
+            let counted = if is(OpenKind::Paused) {
+                &mut self.pending
+            } else if is(OpenKind::Claimable) {
+                &mut self.claimable
+            } else if is(OpenKind::Claimed) {
+                &mut self.claimed
+            } else {
+                continue;
+            };
+            let (session, call) = (SessionId(item.session), Seq(item.item));
+            let tool = caller.ledger().tool_of(session, call).await?;
+            *counted.entry(tool.unwrap_or_default()).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn write(&self, text: &mut Exposition, now: Timestamp) {
+        let sessions = self.sessions as f64;
+        text.single(
+            "recount_sessions_open",
+            Kind::Gauge,
+            "Open sessions.",
+            sessions,
+        );
+        let by_tool = [
+            (
+                "recount_pending",
+                "Requests and calls that wait for an answer.",
+                &self.pending,
+            ),
+            (
+                "recount_claimable",
+                "Calls that a client may claim.",
+                &self.claimable,
+            ),
+            ("recount_claims", "Calls that clients run.", &self.claimed),
+        ];
+        for (name, help, tools) in by_tool {
+            text.metric(name, Kind::Gauge, help);
+            for (tool, number) in tools {
+                text.sample(name, &[("tool", tool.as_str())], *number as f64);
+            }
+        }
+        let age_us = self
+            .oldest
+            .map_or(0, |it| now.0.saturating_sub(it.0).max(0));
+        text.single(
+            "recount_oldest_pending_age_seconds",
+            Kind::Gauge,
+            "The time for which the oldest of them has waited; 0 without one.",
+            age_us as f64 / 1e6,
+        );
+        text.single(
+            "recount_in_doubt",
+            Kind::Gauge,
+            "Interrupted calls about which a person is asked.",
+            self.in_doubt as f64,
+        );
+    }
+}
+
+/// Adds the metrics of the whole service.
+fn write_service(caller: &Caller, text: &mut Exposition) {
+    let service = &caller.service;
+    let gauges = [
+        (
+            "recount_streams",
+            "Streams to clients.",
+            service.streams.taken(),
+        ),
+        (
+            "recount_waiting_requests",
+            "Requests that wait for an outcome.",
+            service.waits.taken(),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        text.single(name, Kind::Gauge, help, value as f64);
+    }
+    text.single(
+        "recount_answers_total",
+        Kind::Counter,
+        "Answers to confirmation requests that came over HTTP and are on record.",
+        service.counters.answers() as f64,
+    );
+    let name = "recount_http_requests_total";
+    text.metric(name, Kind::Counter, "HTTP requests.");
+    for ((method, route, status), number) in service.counters.requests() {
+        let status = status.to_string();
+        let labels = [
+            ("method", method),
+            ("route", route.as_str()),
+            ("status", status.as_str()),
+        ];
+        text.sample(name, &labels, number as f64);
+    }
+}

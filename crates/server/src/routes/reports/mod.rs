@@ -1,0 +1,7 @@
+//! Reports: the audit, the export, verification and replay of a session, and metrics.
+
+pub(crate) mod audit;
+pub(crate) mod checking;
+pub(crate) mod export;
+mod lines;
+pub(crate) mod metrics;

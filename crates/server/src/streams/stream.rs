@@ -1,0 +1,103 @@
+//! The body of a streamed response, from a source of messages.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::message::{HEARTBEAT, Message, json};
+use crate::problems::Problem;
+use crate::service::Service;
+
+/// The time after which a silent stream sends a heartbeat. Proxies close silent connections after
+/// 30 to 60 s.
+const HEARTBEAT_AFTER: Duration = Duration::from_secs(15);
+
+/// The life of a stream. The client then connects again, and its credentials are checked again.
+const LIFE: Duration = Duration::from_secs(15 * 60);
+
+/// A source of messages. A dropped `next` loses no message.
+pub(crate) trait Source: Send + 'static {
+    /// Returns the next message, and waits for it. `None` at the end, with the reason in `end`.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Message>, Problem>> + Send;
+
+    /// The reason of the end.
+    fn end(&self) -> &'static str;
+}
+
+/// A stream to one client.
+struct Stream<S> {
+    source: S,
+    service: Service,
+    expires: Instant,
+    is_over: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Starts a stream of the source's messages. All places taken are a problem.
+///
+/// The last message has the event `end`, with the reason as data: `closed`, `done`, `draining`, or
+/// `expired` if the client should connect again.
+pub(crate) fn start(service: &Service, source: impl Source) -> Result<Response, Problem> {
+    let stream = Stream {
+        source,
+        service: service.clone(),
+        expires: Instant::now() + LIFE,
+        is_over: false,
+        _place: service.streams.take("streams")?,
+    };
+    let body = Body::from_stream(unfold(stream, Stream::step));
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        ),
+        // Some proxies collect a response before they pass it on.
+        (
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        ),
+    ];
+    Ok((headers, body).into_response())
+}
+
+impl<S: Source> Stream<S> {
+    /// Returns the next part of the body. `None` at its end.
+    async fn step(mut self) -> Option<(Result<Bytes, Infallible>, Stream<S>)> {
+        if self.is_over {
+            return None;
+        }
+        let bytes = tokio::select! {
+            biased;
+            () = self.service.drained() => self.over("draining"),
+            () = sleep_until(self.expires) => self.over("expired"),
+            next = self.source.next() => match next {
+                Ok(Some(message)) => message.bytes(),
+                Ok(None) => self.over(self.source.end()),
+                Err(problem) => self.failed(&problem),
+            },
+            () = sleep(HEARTBEAT_AFTER) => Bytes::from_static(HEARTBEAT),
+        };
+        Some((Ok(bytes), self))
+    }
+
+    fn over(&mut self, reason: &'static str) -> Bytes {
+        self.is_over = true;
+        let data = format!(r#"{{"reason":"{reason}"}}"#);
+        let (event, id) = ("end", None);
+        Message { event, id, data }.bytes()
+    }
+
+    fn failed(&mut self, problem: &Problem) -> Bytes {
+        self.is_over = true;
+        let (event, id) = ("problem", None);
+        // The members of a problem are texts and numbers, so they can always be written.
+        let data = json(problem).unwrap_or_else(|_| "{}".to_owned());
+        Message { event, id, data }.bytes()
+    }
+}
