@@ -15,11 +15,6 @@ pub(crate) fn acted_in_short(link: &str, actor: &Actor) -> String {
     unverified(link, actor).unwrap_or_else(|| format!("{link} {}", actor.in_short()))
 }
 
-/// The party alone, as a cell of a table has it.
-pub(crate) fn named(actor: &Actor) -> String {
-    unverified("", actor).unwrap_or_else(|| actor.to_string())
-}
-
 fn unverified(link: &str, actor: &Actor) -> Option<String> {
     if actor.authenticated_by != Authentication::None {
         return None;
@@ -49,7 +44,7 @@ mod tests {
         assert_eq!(acted("by", &claimed), shown);
         assert_eq!(acted_in_short("by", &claimed), shown);
         let shown = r#"(identity not verified) "root (token)""#;
-        assert_eq!(named(&claimed), shown);
+        assert_eq!(unverified("", &claimed).as_deref(), Some(shown));
         assert_eq!(acted("from", &Actor::os_user("ada")), "from ada (os_user)");
         assert_eq!(acted_in_short("by", &Actor::os_user("ada")), "by ada");
         assert_eq!(

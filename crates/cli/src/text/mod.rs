@@ -17,7 +17,7 @@ mod one_line;
 mod path;
 mod zone;
 
-pub(crate) use actor::{acted, acted_in_short, named};
+pub(crate) use actor::{acted, acted_in_short};
 pub(crate) use count::count;
 pub(crate) use leave::{bound_words, by_leave, end_of_leave, span};
 pub(crate) use one_line::{cut, escaped, one_line, width, wrapped};

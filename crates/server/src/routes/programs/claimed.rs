@@ -112,7 +112,7 @@ impl Held {
             attempt,
             claim,
         };
-        self.caller.operate(Operation::client(key, action)).await
+        self.caller.operate(Operation::Client { key, action }).await
     }
 }
 
