@@ -147,7 +147,9 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn read(mut self) -> (Node, Vec<Mistake>) {
-        let (table, errors) = DeTable::parse_recoverable(self.text);
+        let (table, mut errors) = DeTable::parse_recoverable(self.text);
+        // The parser reports an unclosed bracket before the mistakes in front of it.
+        errors.sort_by_key(|it| it.span().unwrap_or_default().start);
         for error in &errors {
             let place = self.place(error.span().unwrap_or_default());
             let what = format!("expected TOML: {}", error.message());
