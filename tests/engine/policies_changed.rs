@@ -74,7 +74,7 @@ async fn question_under_new_policies_is_asked_again() {
         .await
         .unwrap();
     let before = live.pending().await.unwrap()[0].id;
-    let other = r#"{"tools": {"pay": {"confirm": "Pay?", "timeout": "5s"}}}"#;
+    let other = r#"{"tools": {"pay": {"confirm": "Pay?", "in_doubt": "ask"}}}"#;
     engine.change_policies("a", file(other)).await.unwrap();
     let after = live.pending().await.unwrap();
     assert_eq!(after.len(), 1);
@@ -82,7 +82,7 @@ async fn question_under_new_policies_is_asked_again() {
     let yes = ToolConfirmation::confirmed();
     live.answer(after[0].id, yes, ada).await.unwrap();
     assert!(paid.await.unwrap().is_ok());
-    assert_ne!(before, after[0].id, "the contract has the time limit");
+    assert_ne!(before, after[0].id, "the contract has the rule for a call in doubt");
     lawful(&live).await;
 }
 
