@@ -4,7 +4,8 @@
 //!
 //! From the bottom: `text`, `failures`, `terminal` and `files`; then `journal`, `config` and
 //! `telling`; then the commands, in `operator`, `inspect`, `maintenance`, `audit`, `development`,
-//! `run`, `serve` and `demo`; `program` is the command line as a whole. No room imports a later one.
+//! `run`, `serve` and `demo`; `program` is the command line as a whole. No room imports a later
+//! one.
 
 mod audit;
 #[cfg(feature = "serve")]

@@ -3,9 +3,9 @@
 //! The crate `recount-server` has the routes and their checks; this room listens, and prepares the
 //! engine. It decides nothing about a session or a request.
 //!
-//! Read `command` first: the start and the end of the service, then `start`. `connections` has the sockets, `tls`
-//! the certificate, `agents` the agents with their MCP servers, `reload` what is read anew while
-//! the service runs. `token`, `init` and `check` are the commands of these names.
+//! Read `command` first: the start and the end of the service, then `start`. `connections` has the
+//! sockets, `tls` the certificate, `agents` the agents with their MCP servers, `reload` what is read
+//! anew while the service runs. `token`, `init` and `check` are the commands of these names.
 
 mod agents;
 mod check;

@@ -210,7 +210,7 @@ pub(crate) async fn pending(caller: Caller, params: Params) -> Result<Response, 
     start(&service, source)
 }
 
-/// What waits, as the caller sees it.
+/// The open requests that the caller may see.
 struct Pending {
     caller: Caller,
     selection: Selection,
