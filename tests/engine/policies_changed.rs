@@ -82,7 +82,10 @@ async fn question_under_new_policies_is_asked_again() {
     let yes = ToolConfirmation::confirmed();
     live.answer(after[0].id, yes, ada).await.unwrap();
     assert!(paid.await.unwrap().is_ok());
-    assert_ne!(before, after[0].id, "the contract has the rule for a call in doubt");
+    assert_ne!(
+        before, after[0].id,
+        "the contract has the rule for a call in doubt"
+    );
     lawful(&live).await;
 }
 

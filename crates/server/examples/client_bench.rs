@@ -69,9 +69,8 @@ fn shop() -> Agent {
     let print = T::client("print_label", "Prints a label", order());
     let print = T::in_doubt(print, InDoubt::Ask);
     let add = T::simple("add", "Adds", |args| async move {
-        Ok(json!(
-            args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)
-        ))
+        let number = |name| args.get(name).and_then(Value::as_i64).unwrap_or(0);
+        Ok(json!(number("a") + number("b")))
     });
     let mail = T::simple("mail", "Mails", |_| async { Ok(json!({"sent": true})) });
     let mail = T::may_allow_for_session(T::confirm(mail, "Send this mail?"));

@@ -225,7 +225,11 @@ fn key_text(key: &Spanned<DeString<'_>>) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use super::*;
 
