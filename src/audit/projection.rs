@@ -409,7 +409,7 @@ impl CallProjection {
             hash,
             wire_id: it.id.clone(),
             called_at: fact.at,
-            called_by: it.by.as_deref().cloned(),
+            called_by: it.by.clone(),
             key: it.key.clone(),
             parent: it.parent,
             tool: it.name.clone().unwrap_or_default(),

@@ -285,7 +285,7 @@ impl<'f> Driver<'f> {
                 if it.by.is_some() {
                     self.hold_unconnected().await?;
                 }
-                match it.by.as_deref().cloned() {
+                match it.by.clone() {
                     Some(by) if it.key.is_some() => {
                         let key = it.key.clone().unwrap_or_default();
                         self.with_handle("a call of the program", move |live| async move {

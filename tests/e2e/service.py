@@ -64,6 +64,13 @@ class Service:
         assert ready.startswith("{"), f"the service did not start: {ready!r}"
         self.port = int(json.loads(ready)["address"].rsplit(":", 1)[1])
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.kill()
+
     def kill(self):
         """Ends the process as a power cut would."""
         self.process.kill()

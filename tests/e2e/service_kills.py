@@ -154,16 +154,17 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         service = Service(given.program.resolve(), pathlib.Path(directory), 0)
         service.start()
-        for number in range(given.rounds):
-            session, outcomes = round_of(service, witness, number, given.calls, randomness)
-            total += check(service, session, outcomes, witness)
-            verified = Connection(service, service.operator).ask("GET", f"/v1/sessions/{session}")
-            assert verified[0] == 200, verified
-        assert service.stop() == 0
-        replayed = service.run("replay", "journal", "--json")
-        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
-        checked = service.run("verify", "journal")
-        assert checked.returncode == 0, checked.stdout + checked.stderr
+        with service:
+            for number in range(given.rounds):
+                session, outcomes = round_of(service, witness, number, given.calls, randomness)
+                total += check(service, session, outcomes, witness)
+                verified = Connection(service, service.operator).ask("GET", f"/v1/sessions/{session}")
+                assert verified[0] == 200, verified
+            assert service.stop() == 0
+            replayed = service.run("replay", "journal", "--json")
+            assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+            checked = service.run("verify", "journal")
+            assert checked.returncode == 0, checked.stdout + checked.stderr
     again = sum(runs - 1 for runs in witness.runs.values() if runs > 1)
     print(
         f"{given.rounds} kills, {given.rounds * given.calls} calls: {dict(total)}; "

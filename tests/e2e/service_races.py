@@ -134,17 +134,18 @@ def main():
         service = Service(given.program.resolve(), pathlib.Path(directory), 0)
         service.people = [service.token(f"person {n}", "approver") for n in range(CLIENTS)]
         service.start()
-        connection, session = Connection(service, service.operator), None
-        for number in range(given.rounds):
-            if number % 100 == 0:
-                status, opened = connection.ask("POST", "/v1/sessions", {"agent": "shop"})
-                assert status == 201, (status, opened)
-                session = opened["session"]
-            call, told = race(service, session, number)
-            counts[check(connection, session, call, told)] += 1
-        assert service.stop() == 0
-        replayed = service.run("replay", "journal")
-        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+        with service:
+            connection, session = Connection(service, service.operator), None
+            for number in range(given.rounds):
+                if number % 100 == 0:
+                    status, opened = connection.ask("POST", "/v1/sessions", {"agent": "shop"})
+                    assert status == 201, (status, opened)
+                    session = opened["session"]
+                call, told = race(service, session, number)
+                counts[check(connection, session, call, told)] += 1
+            assert service.stop() == 0
+            replayed = service.run("replay", "journal")
+            assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     print(f"{given.rounds} races, decided by: {dict(counts)}")
 
 

@@ -421,7 +421,7 @@ fn observations() -> Vec<Observation> {
             invalid_args: Some("cents is not a string".into()),
             sealed_args: vec!["/card/number".into()],
             original_args: Some(json(r#""{\"order_id\":\"1001\"}""#)),
-            by: Some(Box::new(ada())),
+            by: Some(ada()),
             parent: Some(Seq(2)),
             beyond_max: Some(128),
             key: Some("refund-of-order-1001".into()),

@@ -731,7 +731,7 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             FunctionCallReceived {
                 epoch: Seq(0),
                 id: None,
-                by: Some(Box::new(by.clone())),
+                by: Some(by.clone()),
                 ..received("")
             }
             .into(),

@@ -82,7 +82,7 @@ pub struct Call {
     pub made_by_program: bool,
     /// The actor that made the call, if a program made it, or an agent that a program called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requester: Option<Box<Actor>>,
+    pub requester: Option<Actor>,
     /// The key under which calls share results, if the tool's policy allows it.
     pub cache_key: Option<ObjectHash>,
     /// The key that identifies repeats of this call while it is open, if the tool's policy answers

@@ -269,7 +269,7 @@ pub struct FunctionCallReceived {
     /// The program that made the call itself, without a model. Then `epoch` is 0, and the program
     /// receives the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Box<Actor>>,
+    pub by: Option<Actor>,
     /// The call of the agent whose model made this call during its run. Then `epoch` is 0, and the
     /// agent receives the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -105,7 +105,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
 }
 
 /// The actor that made the call. A call by an agent's model has the requester of the agent's call.
-fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Box<Actor>> {
+fn requester(session: &Session, it: &FunctionCallReceived) -> Option<Actor> {
     let own = it.by.clone();
     own.or_else(|| session.calls.get(&it.parent?)?.requester.clone())
 }

@@ -20,7 +20,7 @@ fn call_of(key: &str, name: &str, args: &str) -> FunctionCallReceived {
         invalid_args: None,
         sealed_args: Vec::new(),
         original_args: None,
-        by: Some(Box::new(Actor::embedder("pipeline"))),
+        by: Some(Actor::embedder("pipeline")),
         parent: None,
         beyond_max: None,
         key: Some(key.to_owned()),

@@ -440,7 +440,7 @@ pub(super) fn called_by_program(name: &str, args: &Value) -> FunctionCallReceive
     FunctionCallReceived {
         id: None,
         args: Some(Json::of(args)),
-        by: Some(Box::new(Actor::embedder("pipeline"))),
+        by: Some(Actor::embedder("pipeline")),
         parent: None,
         ..called_by(Seq(0), name)
     }

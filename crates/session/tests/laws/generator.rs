@@ -384,11 +384,11 @@ impl World {
             invalid_args: None,
             sealed_args: Vec::new(),
             original_args: None,
-            by: Some(Box::new(match which / 4 % 4 {
+            by: Some(match which / 4 % 4 {
                 0 => Actor::embedder("ada").as_program("nightly"),
                 1 => Actor::unverified("bob"),
                 _ => Actor::embedder("pipeline"),
-            })),
+            }),
             parent: None,
             beyond_max: None,
             key,

@@ -133,7 +133,7 @@ impl Pipeline {
             invalid_args,
             sealed_args: Vec::new(),
             original_args,
-            by: Some(Box::new(Actor::embedder(""))),
+            by: Some(Actor::embedder("")),
             parent: None,
             beyond_max: None,
             key: None,

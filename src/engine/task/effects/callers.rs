@@ -103,7 +103,7 @@ impl SessionTask {
             invalid_args: checked.err(),
             sealed_args: Vec::new(),
             original_args,
-            by: Some(Box::new(by)),
+            by: Some(by),
             parent: None,
             beyond_max: None,
             key,

@@ -37,7 +37,7 @@ pub(crate) fn needs(session: &Session, call: &Call, about: About) -> Option<Box<
     }
     let requester = || {
         let of_session = session.on_behalf_of.as_deref().map(Requester::named);
-        call.requester.as_deref().map(Requester::of).or(of_session)
+        call.requester.as_ref().map(Requester::of).or(of_session)
     };
     Some(Box::new(Needs {
         approvers: terms.approvers.clone(),

@@ -218,7 +218,7 @@ fn program_that_called_is_the_requester() {
         invalid_args: None,
         sealed_args: Vec::new(),
         original_args: None,
-        by: Some(Box::new(Actor::embedder("billing").as_program("nightly"))),
+        by: Some(Actor::embedder("billing").as_program("nightly")),
         parent: None,
         beyond_max: None,
         key: None,
