@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, authenticate, check_site};
 use crate::metrics::count;
-use crate::openapi::Outline;
+use crate::openapi::{Outline, complete};
 use crate::problems::{Code, Problem};
 use crate::requests::run_once;
 use crate::routes::programs::{claimed, claims, making, opening};
@@ -56,7 +56,8 @@ impl Service {
             .merge(guarded)
             .merge(open)
             .merge(health());
-        let (router, document) = routes.split_for_parts();
+        let (router, mut document) = routes.split_for_parts();
+        complete(&mut document);
         // The document consists of texts, so it can always be written.
         let _ = self.document.set(document.to_json().unwrap_or_default());
         router
