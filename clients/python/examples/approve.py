@@ -11,8 +11,9 @@ def main() -> None:
         for waiting in client.pending():
             if not isinstance(waiting, Confirmation):
                 continue
-            print(f"{waiting.hint} {waiting.tool} {waiting.args}")
-            if input("Approve? [y/N] ").lower() == "y":
+            print(f"{waiting.tool} {waiting.args}: {waiting.hint or waiting.about}")
+            again = " It may have run before." if waiting.about == "in_doubt" else ""
+            if input(f"Approve?{again} [y/N] ").lower() == "y":
                 client.approve(waiting)
             else:
                 client.deny(waiting, reason="an operator said no")

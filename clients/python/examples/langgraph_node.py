@@ -7,13 +7,14 @@ checkpoint, joins the call that it made before.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
-from plain_loop import gated
+from plain_loop import gated, kept_session
 from recount_client import CallFailed, Recount
 from scripted import ScriptedModel, refunding
 
@@ -68,7 +69,7 @@ def main() -> None:
     """Runs the conversation of the script."""
     with Recount.from_env() as client:
         gated(client)
-        session = client.open_session("shop", external_id="case-17")
+        session = kept_session(client, Path("langgraph_node.session"))
         with client.worker(poll_s=1):
             print(converse(client, refunding(), session.id))
 

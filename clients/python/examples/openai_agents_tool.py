@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from agents import (
@@ -26,7 +27,8 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
-from recount_client import AsyncRecount, AsyncSession, CallFailed, current_call
+from plain_loop import kept_session
+from recount_client import AsyncRecount, AsyncSession, CallFailed, Recount, current_call
 from scripted import ScriptedModel, refunding
 
 
@@ -111,12 +113,18 @@ class Scripted(Model):
         raise NotImplementedError
 
 
-async def run() -> None:
-    """Runs the conversation of the script."""
+async def run(session: str) -> None:
+    """Runs the conversation of the script in a session."""
     async with AsyncRecount.from_env() as client:
-        session = await client.open_session("shop", external_id="case-17")
-        print(await converse(client, refunding(), session))
+        print(await converse(client, refunding(), client.session(session)))
+
+
+def main() -> None:
+    """Runs the conversation of the script."""
+    with Recount.from_env() as client:
+        session = kept_session(client, Path("openai_agents_tool.session"))
+    asyncio.run(run(session.id))
 
 
 if __name__ == "__main__":
-    asyncio.run(run())
+    main()

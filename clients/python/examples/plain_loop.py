@@ -1,12 +1,13 @@
 """An agent as a plain loop, with a tool that a person approves.
 
-Start the service, then this program, and approve the refund in another terminal:
+Start the service of the quick start, then this program, and approve the refund in another terminal:
 
     RECOUNT_TOKEN=… python examples/approve.py
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from recount_client import CallFailed, Recount, Session, current_call
@@ -22,6 +23,13 @@ def gated(client: Recount) -> None:
         return {"refunded": order, "receipt": current_call().idempotency_key[:8]}
 
 
+def kept_session(client: Recount, kept: Path) -> Session:
+    """Returns the session of an earlier start of this program, or a new one whose id it keeps."""
+    if not kept.exists():
+        kept.write_text(client.open_session("shop", external_id="case-17").id)
+    return client.session(kept.read_text())
+
+
 def converse(model: ScriptedModel, session: Session) -> str:
     """Runs the loop: the model asks for calls, and is told their results."""
     told: object = "Please refund order 17."
@@ -32,7 +40,8 @@ def converse(model: ScriptedModel, session: Session) -> str:
         results = {}
         for call in turn.calls:
             try:
-                # With the id of the model's call as the key, a restarted loop calls nothing twice.
+                # The id of the model's call is the key: a restarted loop calls nothing twice. This
+                # model repeats its turns after a restart. Turns of a real one are to be kept, too.
                 results[call.id] = session.call(call.name, call.args, key=call.id)
             except CallFailed as failed:
                 results[call.id] = {"error": failed.error}
@@ -43,7 +52,7 @@ def main() -> None:
     """Runs the conversation of the script."""
     with Recount.from_env() as client:
         gated(client)
-        session = client.open_session("shop", external_id="case-17")
+        session = kept_session(client, Path("plain_loop.session"))
         with client.worker(poll_s=1):
             print(converse(refunding(), session))
 

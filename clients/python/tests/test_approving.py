@@ -29,6 +29,7 @@ def test_request_shows_what_it_binds(client: Recount, session: Session) -> None:
     request = asked(client, session, "refund")
     assert (request.tool, request.args) == ("refund", {"order": 17})
     assert (request.hint, request.session) == ("Refund this order?", session.id)
+    assert request.about == "gate"
     assert request.request_hash is not None
 
 

@@ -22,7 +22,9 @@ from recount_client import (
     Confirmation,
     NotYet,
     Recount,
+    Retry,
     Session,
+    Unreachable,
     Worker,
     current_call,
 )
@@ -128,6 +130,45 @@ def test_cancelled_call_cancels_its_task(bench: Bench) -> None:
         assert await running
         with pytest.raises(CallCancelled):
             (await call.wait()).result()
+
+    run(bench, test)
+
+
+def test_inner_cancellation_and_exit_end_no_task(bench: Bench) -> None:
+    async def test(client: AsyncRecount, session: AsyncSession) -> None:
+        @client.tool()
+        async def pack(order: int) -> dict[str, Any]:
+            if order == 0:
+                inner = asyncio.create_task(asyncio.Event().wait())
+                inner.cancel()
+                await inner
+            elif order == 1:
+                raise SystemExit(1)
+            return {"packed": order}
+
+        async with client.worker(concurrency=1, poll_s=1):
+            for order, raised in enumerate(("CancelledError", "SystemExit")):
+                with pytest.raises(CallFailed, match=f"raised {raised}"):
+                    await session.call("pack", {"order": order})
+            assert await session.call("pack", {"order": 2}) == {"packed": 2}
+
+    run(bench, test)
+
+
+def test_wait_outlasts_a_restart_of_the_service(bench: Bench) -> None:
+    async def test(client: AsyncRecount, session: AsyncSession) -> None:
+        client._transport.retry = Retry.none()
+        call = await session.start("refund", {"order": 17})
+        request = (await call.state()).request
+        assert request is not None
+        bench.kill()
+        waiting = asyncio.create_task(call.wait())
+        with pytest.raises(Unreachable):
+            await call.wait(timeout=0)
+        await asyncio.to_thread(bench.start)
+        await client.deny(request)
+        with pytest.raises(CallDenied):
+            (await waiting).result()
 
     run(bench, test)
 

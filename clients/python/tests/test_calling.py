@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from conftest import Bench, Connect
+from conftest import PATIENCE_S, Bench, Connect
 from recount_client import (
     CallCancelled,
     CallFailed,
+    CallState,
     Conflict,
     KeyReused,
     NotFound,
     NotYet,
     Paused,
     Recount,
+    Retry,
     Session,
+    Unreachable,
 )
 
 
@@ -27,7 +32,10 @@ def test_same_key_is_the_same_call(session: Session) -> None:
     again = session.start("add", {"b": 1, "a": 1}, key="sum-1", wait=20)
     assert (again.call, again.wait().repeated) == (first.call, True)
     assert not first.wait().repeated
-    assert len(list(session.calls())) == 1
+    opened = [session.start("refund", {"order": 17}, key="refund-17") for _ in range(2)]
+    assert [it.state().repeated for it in opened] == [False, True]
+    assert [it.repeated for it in opened] == [False, True]
+    assert len(list(session.calls())) == 2
     with pytest.raises(KeyReused) as other:
         session.start("add", {"a": 1, "b": 2}, key="sum-1")
     assert other.value.code == "key-reused"
@@ -57,6 +65,28 @@ def test_call_is_resumed_by_its_reference(bench: Bench, connect: Connect, sessio
     later.deny(request, reason="too old")
     with pytest.raises(CallFailed, match="too old"):
         call.wait().result()
+
+
+def test_wait_outlasts_a_restart_of_the_service(
+    bench: Bench, connect: Connect, session: Session
+) -> None:
+    client = connect(retry=Retry.none())
+    call = client.session(session.id).start("refund", {"order": 17})
+    request = call.state().request
+    assert request is not None
+    bench.kill()
+    with pytest.raises(Unreachable, match=bench.url):
+        call.wait(timeout=0)
+    # This one has had no response, so its address may be wrong.
+    with pytest.raises(Unreachable):
+        client.resume(call.ref).wait()
+    ended: list[CallState] = []
+    thread = threading.Thread(target=lambda: ended.append(call.wait()), daemon=True)
+    thread.start()
+    bench.start()
+    connect().deny(request)
+    thread.join(PATIENCE_S)
+    assert [it.outcome for it in ended] == ["denied"]
 
 
 def test_call_is_known_by_its_id_too(client: Recount, session: Session) -> None:

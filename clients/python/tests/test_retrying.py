@@ -161,6 +161,21 @@ def test_token_is_in_no_text() -> None:
         assert TOKEN not in text
 
 
+def test_environment_names_service_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOUNT_URL", "http://127.0.0.1:1")
+    for kind in (Recount, AsyncRecount):
+        for missing in (None, ""):
+            monkeypatch.delenv("RECOUNT_TOKEN", raising=False)
+            if missing is not None:
+                monkeypatch.setenv("RECOUNT_TOKEN", missing)
+            with pytest.raises(ValueError, match="RECOUNT_TOKEN is not set"):
+                kind.from_env()
+        monkeypatch.setenv("RECOUNT_TOKEN", TOKEN)
+        assert repr(kind.from_env()) == f"{kind.__name__}('http://127.0.0.1:1')"
+        with pytest.raises(ValueError, match="empty"):
+            kind("http://127.0.0.1:1", "")
+
+
 def test_prefix_of_the_router_stays_in_the_path() -> None:
     seen: list[str] = []
 

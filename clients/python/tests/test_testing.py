@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,15 @@ def test_calls_of_a_session_are_asserted(client: Recount, session: Session) -> N
         assert_called(session, "refund", outcome="returned")
     with pytest.raises(AssertionError, match="0 times, found 1 of 2 calls"):
         assert_not_called(session, "add")
+
+
+def test_arguments_of_an_approver_are_those_of_the_call(client: Recount, session: Session) -> None:
+    rows: list[dict[str, Any]] = [
+        {"tool": "mail", "args": {"to": "ada"}, "edited_args": {}},
+        {"tool": "mail", "args": {"to": "ada"}, "edited_args": None},
+    ]
+    session.calls = lambda: iter(rows)  # type: ignore[method-assign]
+    assert [it.args for it in assert_called(session, "mail")] == [{}, {"to": "ada"}]
 
 
 def test_story_is_read_with_any_text_in_it() -> None:

@@ -234,6 +234,40 @@ def test_refused_end_is_reported_for_a_later_start(client: Recount, session: Ses
     assert unfit.failed == "the function has run, and its result is unfit: 16 MiB"
 
 
+def test_exit_of_a_function_ends_no_thread(client: Recount, session: Session) -> None:
+    ends: list[BaseException] = [SystemExit(1), KeyboardInterrupt()]
+
+    @client.tool()
+    def pack(order: int) -> dict[str, Any]:
+        if order < len(ends):
+            raise ends[order]
+        return {"packed": order}
+
+    with client.worker(concurrency=1, poll_s=1):
+        for order, error in enumerate(ends):
+            with pytest.raises(CallFailed, match=f"raised {type(error).__name__}"):
+                session.call("pack", {"order": order})
+        assert session.call("pack", {"order": 2}) == {"packed": 2}
+
+
+def test_traceback_of_a_function_is_logged(
+    client: Recount, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    errors: list[Exception] = [ToolFailure("out of boxes"), ValueError("no such order")]
+
+    @client.tool()
+    def pack(order: int) -> dict[str, Any]:
+        raise errors[order]
+
+    for order in range(len(errors)):
+        session.start("pack", {"order": order})
+        assert client.worker().run_one()
+    [shown] = [it for it in caplog.records if it.levelname == "ERROR"]
+    assert shown.name == "recount_client"
+    assert shown.exc_info is not None
+    assert shown.exc_info[1] is errors[1]
+
+
 def test_no_call_outside_of_a_worker() -> None:
     with pytest.raises(RuntimeError, match="no worker"):
         current_call()
@@ -416,6 +450,24 @@ def test_tool_names_are_unique_and_arguments_have_names(client: Recount) -> None
         @client.tool()
         def hidden(order: int, /) -> dict[str, int]:
             return {"order": order}
+
+
+def test_function_of_an_unfit_kind_is_refused(client: Recount) -> None:
+    async def later(order: int) -> dict[str, int]:
+        return {"order": order}
+
+    def several(order: int) -> Iterator[int]:
+        yield order
+
+    with pytest.raises(TypeError, match="AsyncRecount"):
+        client.tool()(later)
+    with pytest.raises(TypeError, match="yield_result"):
+        client.tool()(several)
+    with pytest.raises(TypeError, match=r"@client\.tool\(\)"):
+        client.tool(lambda order: {"order": order})  # type: ignore[arg-type]
+    client.tool()(lambda order: {"order": order})
+    with pytest.raises(ValueError, match="at least one function"):
+        client.worker(concurrency=0)
 
 
 def test_closed_client_says_so(client: Recount) -> None:

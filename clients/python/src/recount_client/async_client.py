@@ -19,7 +19,7 @@ from .async_session import AsyncCall, AsyncSession
 from .async_worker import AsyncWorker
 from .calls import parsed_ref
 from .retry import Retry
-from .tool import AsyncTool
+from .tool import AsyncTool, checked_name
 from .transport import AsyncTransport
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Decorator:
     """The decorator that makes a function a client-run tool."""
 
     def __init__(self, tools: dict[str, AsyncTool[Any, Any]], name: str | None) -> None:
+        checked_name(name)
         self._tools, self._name = tools, name
 
     @overload
@@ -97,9 +98,15 @@ class AsyncRecount:
 
     @staticmethod
     def from_env() -> AsyncRecount:
-        """Creates a client of the service in `RECOUNT_URL`, with the token in `RECOUNT_TOKEN`."""
-        url = os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878")
-        return AsyncRecount(url, os.environ.get("RECOUNT_TOKEN"))
+        """Creates a client of the service in `RECOUNT_URL`, with the token in `RECOUNT_TOKEN`.
+
+        Raises:
+            ValueError: `RECOUNT_TOKEN` is not set, or a value is unfit.
+        """
+        token = os.environ.get("RECOUNT_TOKEN")
+        if not token:
+            raise ValueError("RECOUNT_TOKEN is not set: `recount token create` makes a token")
+        return AsyncRecount(os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878"), token)
 
     def __repr__(self) -> str:
         return f"AsyncRecount({str(self._transport.base)!r})"
@@ -135,8 +142,9 @@ class AsyncRecount:
     ) -> AsyncSession:
         """Opens a session that this program drives.
 
-        A repetition would open a second session, so a lost response is not repeated: find the
-        session by its `external_id`.
+        A second session with the same `external_id` is another one, in which no key is known. Keep
+        the id of the session: `session` returns it in the next process. After a lost response,
+        `sessions` finds it by its `external_id`, with the role `viewer`.
         """
         request = ops.open_session(agent, external_id, on_behalf_of, labels)
         return AsyncSession(self._transport, (await self._transport.send(request)).session)

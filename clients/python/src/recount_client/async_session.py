@@ -6,14 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextvars import ContextVar, Token
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import operations as ops
 from .calls import CallState, call_ref
-from .errors import NotYet
+from .errors import NotYet, RecountError
 from .models import Record
 from .reading import obj
-from .waiting import EARLY_S, PAUSE_S, WAIT_S, first_wait, slice_of
+from .waiting import EARLY_S, PAUSE_S, WAIT_S, first_wait, outlives, slice_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -158,6 +159,10 @@ class AsyncCall:
         self.call = call
         """The seq of the call's record, or its id."""
         self._state = state if state is not None and state.ended else None
+        # A wait outlives an outage of the service only once the call is known to exist.
+        self._known = state is not None
+        self.repeated = state is not None and state.repeated
+        """True if an earlier request with the same key made the call."""
 
     def __repr__(self) -> str:
         return f"AsyncCall({self.ref!r})"
@@ -172,16 +177,25 @@ class AsyncCall:
         return await self._look(0)
 
     async def wait(self, timeout: float | None = None) -> CallState:
-        """Waits until the call has ended.
+        """Waits until the call has ended, also over restarts of the service.
 
         Raises:
             NotYet: It has not ended within the timeout, in seconds. It goes on.
+            Unreachable: The service has not answered at all, or not at the end of the timeout.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             began = time.monotonic()
             wait = WAIT_S if end is None else slice_of(end - began)
-            state = await self._look(wait)
+            try:
+                state = await self._look(wait)
+            except RecountError as error:
+                left = None if end is None else end - time.monotonic()
+                pause = outlives(self.ref, error, left) if self._known else None
+                if pause is None:
+                    raise
+                await asyncio.sleep(pause)
+                continue
             if state.ended:
                 return state
             now = time.monotonic()
@@ -208,6 +222,8 @@ class AsyncCall:
         if self._state is not None:
             return self._state
         state = await self._transport.send(ops.call_state(self.session, self.call, wait))
+        self._known = True
+        state = replace(state, repeated=self.repeated)
         if state.ended:
             self._state = state
         return state

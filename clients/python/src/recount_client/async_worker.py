@@ -61,6 +61,8 @@ class AsyncWorker:
     ) -> None:
         if not tools:
             raise ValueError("a worker needs at least one tool")
+        if concurrency < 1:
+            raise ValueError("a worker runs at least one function at a time")
         self.tools = dict(tools)
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         """The beginning of the ids of the claims."""
@@ -172,13 +174,19 @@ class AsyncWorker:
         running = asyncio.create_task(self._ended(run))
         renewing = asyncio.create_task(self._renew(run, running))
         try:
-            await self._deliver(run, await running)
+            await asyncio.wait([running])
+            if not running.cancelled():
+                await self._deliver(run, running.result())
+            elif run.cancelled:
+                log.info("%s was cancelled", held.ref)
+            else:
+                # The function awaited something that was cancelled. The worker goes on.
+                await self._deliver(run, End.of_error(asyncio.CancelledError(), held))
         except asyncio.CancelledError:
             running.cancel()
             if not run.cancelled:
                 await self._release(run.held, "the worker stopped", not_begun=False)
-                raise
-            log.info("%s was cancelled", held.ref)
+            raise
         finally:
             renewing.cancel()
             del self._running[place]
@@ -205,9 +213,8 @@ class AsyncWorker:
             if inspect.iscoroutinefunction(tool.function):
                 return End.of(await tool.function(**args))
             return End.of(await asyncio.to_thread(tool.function, **args))
-        except Exception as error:  # noqa: BLE001 - whatever the function raises ends its call.
-            log.info("%s failed", run.held.ref, exc_info=True)
-            return End.of_error(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - sys.exit() must not end the loop.
+            return End.of_error(error, run.held)
         finally:
             _current.reset(token)
 

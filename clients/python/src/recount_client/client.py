@@ -10,7 +10,7 @@ from . import operations as ops
 from .calls import parsed_ref
 from .retry import Retry
 from .session import Call, Session
-from .tool import Tool
+from .tool import Tool, checked_name
 from .transport import Transport
 from .worker import Worker
 
@@ -64,9 +64,15 @@ class Recount:
 
     @staticmethod
     def from_env() -> Recount:
-        """Creates a client of the service in `RECOUNT_URL`, with the token in `RECOUNT_TOKEN`."""
-        url = os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878")
-        return Recount(url, os.environ.get("RECOUNT_TOKEN"))
+        """Creates a client of the service in `RECOUNT_URL`, with the token in `RECOUNT_TOKEN`.
+
+        Raises:
+            ValueError: `RECOUNT_TOKEN` is not set, or a value is unfit.
+        """
+        token = os.environ.get("RECOUNT_TOKEN")
+        if not token:
+            raise ValueError("RECOUNT_TOKEN is not set: `recount token create` makes a token")
+        return Recount(os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878"), token)
 
     def __repr__(self) -> str:
         return f"Recount({str(self._transport.base)!r})"
@@ -102,8 +108,9 @@ class Recount:
     ) -> Session:
         """Opens a session that this program drives.
 
-        A repetition would open a second session, so a lost response is not repeated: find the
-        session by its `external_id`.
+        A second session with the same `external_id` is another one, in which no key is known. Keep
+        the id of the session: `session` returns it in the next process. After a lost response,
+        `sessions` finds it by its `external_id`, with the role `viewer`.
         """
         request = ops.open_session(agent, external_id, on_behalf_of, labels)
         return Session(self._transport, self._transport.send(request).session)
@@ -288,6 +295,7 @@ class Recount:
             refund(order=17)  # Waits for the approval and for the result.
         ```
         """
+        checked_name(name)
 
         def declared(function: Callable[P, R]) -> Tool[P, R]:
             tool: Tool[P, R] = Tool(function, name)

@@ -42,7 +42,6 @@ CODES: Mapping[str, type[ServiceProblem]] = {
     "automatic-answer": NotAnApprover,
     "unverified-answer": NotAnApprover,
     "key-reused": KeyReused,
-    "idempotency-key-reused": KeyReused,
 }
 """The class of a code. A code that is not listed has the class of its status."""
 

@@ -7,7 +7,7 @@ line, and a class for each kind of response, so that a program can catch what it
 try:
     client.approve(request)
 except AlreadyDecided as problem:
-    print(f"{problem.by.name} was faster")
+    print(f"{problem.by.name if problem.by else 'someone'} was faster")
 ```
 """
 
@@ -188,8 +188,8 @@ class Unfit(ServiceProblem):
     """The content of the request does not fit (400, 405, 413, 415, 421, 422)."""
 
 
-class KeyReused(Unfit):
-    """The idempotency key belongs to another call or request (422)."""
+class KeyReused(Conflict):
+    """The idempotency key belongs to a call with another tool or other arguments (409)."""
 
 
 class TooMany(ServiceProblem):

@@ -122,6 +122,8 @@ class Confirmation:
     """The arguments that an answer binds."""
     hint: str | None
     """The text for the approver."""
+    about: str | None
+    """The question: `gate` (may it run), `in_doubt` (may it run again) or `tool` (its own)."""
     request_hash: str | None
     """The hash, for an answer that counts for this request alone."""
     expires_at_us: int | None
@@ -138,6 +140,7 @@ class Confirmation:
             member(raw, "tool", str),
             raw.get("args"),
             optional(raw, "hint", str),
+            optional(raw, "about", str),
             optional(raw, "request_hash", str),
             optional(raw, "expires_at_us", int),
             raw=raw,

@@ -160,10 +160,12 @@ class End:
         return End(result)
 
     @staticmethod
-    def of_error(error: BaseException) -> End:
-        """The end of a function that raised."""
+    def of_error(error: BaseException, held: ClaimedCall) -> End:
+        """The end of a function that raised. The traceback is in the log of this process alone."""
         if isinstance(error, ToolFailure):
+            log.info("%s failed: %s", held.ref, error)
             return End(failed=str(error) or "the tool failed")
+        log.error("the function of %s (%s) raised", held.tool, held.ref, exc_info=error)
         return End(failed=f"the function raised {type(error).__name__}")
 
     def request(self, held: ClaimedCall) -> Request[OnRecord]:

@@ -74,6 +74,7 @@ def play(
         FileNotFoundError: The program is not installed.
         RuntimeError: The fixture cannot be played.
     """
+    __tracebackhide__ = True
     options = [("--config", config), ("--policy", policy)]
     given = [str(part) for name, value in options if value for part in (name, value)]
     command = [_program(program), "fixture", "test", "--json", *given, os.fspath(fixture)]
@@ -109,6 +110,7 @@ def assert_called(
     Raises:
         AssertionError: It was not. The message lists the calls that there were.
     """
+    __tracebackhide__ = True
     calls = _calls(where)
     fitting = [it for it in calls if _fits(it, tool, args, outcome)]
     if len(fitting) != times if times is not None else not fitting:
@@ -124,6 +126,7 @@ def assert_called(
 
 def assert_not_called(where: Session | Played | Iterable[CalledWith], tool: str) -> None:
     """Asserts that a tool was not called."""
+    __tracebackhide__ = True
     assert_called(where, tool, times=0)
 
 
@@ -148,7 +151,8 @@ def _calls(where: Session | Played | Iterable[CalledWith]) -> list[CalledWith]:
 
 def _called(row: JsonObject) -> CalledWith:
     ended = row.get("ended")
-    args = row.get("edited_args") or row.get("args")
+    edited = row.get("edited_args")
+    args = row.get("args") if edited is None else edited
     outcome = cast("str", obj(ended)["outcome"]) if ended else None
     return CalledWith(str(row["tool"]), args, outcome)
 
@@ -162,6 +166,7 @@ def _program(named: str | os.PathLike[str] | None) -> str:
 
 
 def _report(done: subprocess.CompletedProcess[str]) -> JsonObject:
+    __tracebackhide__ = True
     line = done.stdout.strip().splitlines()[-1:]
     try:
         report = obj(json.loads(line[0])) if line else None

@@ -29,6 +29,16 @@ class ToolFailure(Exception):
     """
 
 
+def checked_name(name: object) -> None:
+    """Refuses `@client.tool` without a call, which would take the function for the name.
+
+    Raises:
+        TypeError: The name is no text.
+    """
+    if not isinstance(name, str | None):
+        raise TypeError("a tool is declared by a call: @client.tool()")
+
+
 class Declared(Generic[P, R]):
     """A function, the name of its tool, and the conversion of arguments and results."""
 
@@ -37,6 +47,8 @@ class Declared(Generic[P, R]):
         """The name of the tool."""
         if not self.name:
             raise TypeError("the function has no name: give the tool one")
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{self.name}: a tool returns its result; see yield_result for several")
         self.function = function
         self.signature = inspect.signature(function)
         for parameter in self.signature.parameters.values():
@@ -82,6 +94,11 @@ class Tool(Declared[P, R]):
     A call of it is recorded, passes the policies and approvals of the agent, and is run by a worker
     of this or another process. The result is that on record.
     """
+
+    def __init__(self, function: Callable[P, Any], name: str | None) -> None:
+        super().__init__(function, name)
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{self.name}: an async function is a tool of AsyncRecount")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls the tool in the session of the surrounding `with session:`."""

@@ -57,12 +57,14 @@ def headers(token: str | None) -> dict[str, str]:
     """Returns the headers of every request.
 
     Raises:
-        ValueError: The token is no printable ASCII text. The message does not contain it.
+        ValueError: The token is empty, or no printable ASCII text. The message does not contain it.
     """
     found = {"Accept": "application/json", "User-Agent": "recount-client-python"}
     if token is not None:
-        if not (token and token.isascii() and token.isprintable()) or " " in token:
-            raise ValueError("the token is no printable ASCII text")
+        if not token:
+            raise ValueError("the token is empty")
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise ValueError("the token is no printable ASCII text without spaces and line breaks")
         found["Authorization"] = f"Bearer {token}"
     return found
 
@@ -112,10 +114,10 @@ def failure_of(error: httpx.TransportError) -> Failure:
     return Failure(sent=not isinstance(error, _NOT_SENT))
 
 
-def unreachable(request: Request[Any], error: Exception) -> Unreachable:
+def unreachable(base: httpx.URL, request: Request[Any], error: Exception) -> Unreachable:
     """Returns the exception for a request that got no response."""
     what = str(error) or type(error).__name__
-    return Unreachable(f"{request.method} {request.path}: {what}")
+    return Unreachable(f"no response of {base} to {request.method} {request.path}: {what}")
 
 
 def opening(
@@ -194,7 +196,7 @@ class Transport:
                     return request.read(found)
                 failure, error = Failure(sent=True, problem=found), found
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(request, lost)
+                failure, error = failure_of(lost), unreachable(self.base, request, lost)
             pause = self.retry.pause(attempt, request.repeat, failure)
             if pause is None:
                 raise error
@@ -230,7 +232,7 @@ class Transport:
             except ServiceProblem as problem:
                 failure, error = Failure(sent=True, problem=problem), problem
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(request, lost)
+                failure, error = failure_of(lost), unreachable(self.base, request, lost)
             if not (reader.over or reader.expired):
                 pause = self.retry.pause(attempt, Repeat.SAFE, failure)
                 if pause is None:
@@ -285,7 +287,7 @@ class AsyncTransport:
                     return request.read(found)
                 failure, error = Failure(sent=True, problem=found), found
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(request, lost)
+                failure, error = failure_of(lost), unreachable(self.base, request, lost)
             pause = self.retry.pause(attempt, request.repeat, failure)
             if pause is None:
                 raise error
@@ -321,7 +323,7 @@ class AsyncTransport:
             except ServiceProblem as problem:
                 failure, error = Failure(sent=True, problem=problem), problem
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(request, lost)
+                failure, error = failure_of(lost), unreachable(self.base, request, lost)
             if not (reader.over or reader.expired):
                 pause = self.retry.pause(attempt, Repeat.SAFE, failure)
                 if pause is None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
+
+from .errors import RecountError, ServiceProblem, TooMany, Unavailable, Unreachable
+
+log = logging.getLogger("recount_client")
 
 WAIT_S = 20
 """The seconds for which the service holds a response back. Proxies often cut at 30 or 60."""
@@ -14,11 +19,36 @@ PAUSE_S = 0.5
 """The time before the next request then."""
 
 
+OUTAGE_S = 1.0
+"""The time before the next request while the service does not answer."""
+
+FIRST_S = 1.0
+"""The time for which the response to a new call is held back. A service that is killed meanwhile
+leaves the client without the reference of the call, so it is short."""
+
+# A proxy in front of the service answered: bad gateway, and gateway timeout.
+_OF_PROXIES = (502, 504)
+
+
 def slice_of(left_s: float) -> int:
     """Returns the whole seconds for which the service holds a response back."""
     return max(0, min(WAIT_S, math.ceil(left_s)))
 
 
 def first_wait(timeout: float | None) -> float:
-    """Returns the time for which the first response may be held back, in seconds."""
-    return WAIT_S if timeout is None else timeout
+    """Returns the time for which the response to a new call may be held back, in seconds."""
+    return FIRST_S if timeout is None else min(FIRST_S, timeout)
+
+
+def outlives(call_ref: str, error: RecountError, left_s: float | None) -> float | None:
+    """Returns the time after which a wait asks again, or `None` if the error ends the wait.
+
+    A restart of the service, or a failure of the network, ends no wait for a call on record.
+    """
+    passing = isinstance(error, Unreachable | Unavailable | TooMany) or (
+        isinstance(error, ServiceProblem) and error.status in _OF_PROXIES
+    )
+    if not passing or (left_s is not None and left_s <= 0):
+        return None
+    log.warning("still waiting for the call %s: %s", call_ref, error)
+    return OUTAGE_S if left_s is None else min(OUTAGE_S, left_s)

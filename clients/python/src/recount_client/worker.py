@@ -54,6 +54,8 @@ class Worker:
     ) -> None:
         if not tools:
             raise ValueError("a worker needs at least one tool")
+        if concurrency < 1:
+            raise ValueError("a worker runs at least one function at a time")
         self.tools = dict(tools)
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         """The beginning of the ids of the claims."""
@@ -180,9 +182,8 @@ class Worker:
         token = _current.set(run)
         try:
             return End.of(tool.function(**tool.bound(run.held.args)))
-        except Exception as error:  # noqa: BLE001 - whatever the function raises ends its call.
-            log.info("%s failed", run.held.ref, exc_info=True)
-            return End.of_error(error)
+        except BaseException as error:  # noqa: BLE001 - sys.exit() must not end this thread.
+            return End.of_error(error, run.held)
         finally:
             _current.reset(token)
 
