@@ -28,6 +28,7 @@ pub use agents::agent::Agent;
 pub use agents::extractors::Turn;
 pub use agents::phases::{PhaseBuilder, ToolNames};
 pub use agents::reconnects::Reconnects;
+pub use agents::transcripts::Transcripts;
 pub use clock::{Clock, SystemClock};
 pub use error::Error;
 pub use facade::adk_events::{AdkEvents, AdkPage};

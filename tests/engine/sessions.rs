@@ -18,3 +18,4 @@ mod opening;
 mod sealing;
 mod shutdown;
 mod streaming;
+mod transcripts;

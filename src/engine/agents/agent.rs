@@ -103,7 +103,8 @@ impl Agent {
         self
     }
 
-    /// Transcribes the speech of the user and the model. The texts are recorded.
+    /// Transcribes the speech of the user and the model. The texts are recorded, unless
+    /// [`record_transcripts`](Agent::record_transcripts) leaves them out.
     pub fn transcription(mut self) -> Agent {
         self.manner.transcribed = true;
         self
@@ -375,6 +376,7 @@ impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
             .field("model", &self.model)
+            .field("transcripts", &self.hooks.transcripts)
             .finish_non_exhaustive()
     }
 }

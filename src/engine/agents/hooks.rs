@@ -13,8 +13,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::redaction::Redactor;
+use super::transcripts::Transcripts;
 use crate::session::response::success_response;
-use crate::session::{Actor, Hook, HookAnswered, Hooks, Json, ResponseShape, Seq};
+use crate::session::{Actor, Hook, HookAnswered, Hooks, Json, Observation, ResponseShape, Seq};
 use crate::tool::{FunctionCall, FunctionResponse, State, is_inexact, restored};
 
 pub(in crate::engine) type Calls = Vec<FunctionCall>;
@@ -32,6 +33,7 @@ pub(in crate::engine) struct AgentHooks {
     pub(in crate::engine) on_tool_call: Option<Arc<OnToolCall>>,
     pub(in crate::engine) before_tool_response: Option<BeforeToolResponse>,
     pub(in crate::engine) redactor: Option<Redactor>,
+    pub(in crate::engine) transcripts: Transcripts,
 }
 
 impl AgentHooks {
@@ -41,6 +43,25 @@ impl AgentHooks {
             on_tool_call: self.on_tool_call.is_some(),
             before_tool_response: self.before_tool_response.is_some(),
         }
+    }
+
+    /// Redacts a batch before it is recorded.
+    pub(in crate::engine) fn redact(&self, batch: &mut [Observation]) {
+        for observation in batch {
+            if let Some(redactor) = &self.redactor {
+                redactor.redact(observation);
+            }
+            self.transcripts.apply(observation);
+        }
+    }
+
+    /// Returns a text of the conversation in its recorded form. `None` if all of it is recorded.
+    pub(in crate::engine) fn recorded_words(&self, text: &str) -> Option<String> {
+        let redacted = self.redactor.as_ref().and_then(|it| it.of(text));
+        let recorded = self
+            .transcripts
+            .recorded(redacted.as_deref().unwrap_or(text));
+        recorded.or(redacted)
     }
 
     pub(super) fn answer_calls<F, Fut>(&mut self, hook: F)

@@ -19,5 +19,6 @@ mod preparing;
 pub(super) mod reconnects;
 mod redacting;
 mod redaction;
+pub(super) mod transcripts;
 mod waived_gates;
 mod withholding_input;

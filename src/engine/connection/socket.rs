@@ -102,8 +102,12 @@ impl Socket {
     }
 
     /// Works as [`send`](Socket::send), for text that follows the live input before its place.
-    pub(in crate::engine) fn say(&self, text: String, place: Place) {
-        self.write(Outgoing {
+    /// `recorded` replaces the message in a fixture.
+    pub(in crate::engine) fn say(&self, text: String, recorded: Option<String>, place: Place) {
+        if let Some(recorder) = &self.recorder {
+            recorder.sent(recorded.as_ref().unwrap_or(&text));
+        }
+        self.writer.send(Outgoing {
             text,
             carries: None,
             after: Some(place),

@@ -8,6 +8,7 @@ use recount_journal::seal::KeyStore;
 use crate::engine::agents::agent::Agent;
 use crate::engine::agents::extractors::Turn;
 use crate::engine::agents::phases::PhaseBuilder;
+use crate::engine::agents::transcripts::Transcripts;
 use crate::engine::notify::callbacks::Callbacks;
 use crate::engine::serving::engine::Engine;
 use crate::live::{Capabilities, Modality};
@@ -249,6 +250,12 @@ impl LiveBuilder {
         redactor: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> LiveBuilder {
         self.agent = self.agent.redact(redactor);
+        self
+    }
+
+    /// Sets the part of what is said that is recorded; see [`Agent::record_transcripts`].
+    pub fn record_transcripts(mut self, transcripts: Transcripts) -> LiveBuilder {
+        self.agent = self.agent.record_transcripts(transcripts);
         self
     }
 

@@ -273,9 +273,7 @@ impl SessionTask {
                     if !written.is_empty() {
                         self.record(written).await?;
                     }
-                    self.record_step(|| {
-                        Step::ConnectionLost(self.refused(lost.code, &lost.reason))
-                    });
+                    self.record_step(|| Step::ConnectionLost(self.recorded_loss(&lost)));
                     return Box::pin(self.lost(epoch, lost)).await;
                 }
                 // Events of an older connection are dropped.
@@ -371,12 +369,15 @@ impl SessionTask {
         let Some(epoch) = self.connections.socket.as_ref().map(|socket| socket.epoch) else {
             return Err(Error::NotConnected { session: self.id });
         };
-        let frame = outgoing::user_text(&text, self.agent.capabilities);
-        let heard = text.clone();
+        let frame = |text: &str| outgoing::user_text(text, self.agent.capabilities);
+        let recorder = self.agent.recorder.as_ref();
+        let recorded = recorder.and_then(|_| self.agent.hooks.recorded_words(&text));
+        let recorded = recorded.map(|text| frame(&text));
+        let (frame, heard) = (frame(&text), text.clone());
         let said = fits(UserTextSent { epoch, text }.into())?;
         self.record(vec![said]).await?;
         if let Some(socket) = &self.connections.socket {
-            socket.say(frame, place);
+            socket.say(frame, recorded, place);
             self.connections.reconnecting.addressed = true;
         }
         self.connections

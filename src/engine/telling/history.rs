@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::engine::agents::transcripts::NOT_RECORDED;
 use crate::ledger::{self, Ledger};
 use crate::live::continuation::Role;
 use crate::session::{
@@ -96,7 +97,8 @@ pub(in crate::engine) async fn last_said(
         let mut outline = Outline::default();
         let from = head.saturating_sub(records) + 1;
         read(ledger, session, Seq(from), &mut outline).await?;
-        let said: Vec<_> = outline.parts.into_iter().filter_map(Part::said).collect();
+        let said = outline.parts.into_iter().filter_map(Part::said);
+        let said: Vec<_> = said.filter(|(_, text)| !text.is_empty()).collect();
         if said.len() > turns || from == 1 || records >= RECORDS_MAX {
             let (said, _) = bounded(said);
             let speaker = |(role, text)| match role {
@@ -198,7 +200,9 @@ impl Outline {
         }
     }
 
+    /// Adds a message. One whose words are not recorded is empty, and only marks its turn.
     fn say(&mut self, role: Role, text: &str, piece: bool) {
+        let text = if text == NOT_RECORDED { "" } else { text };
         let goes_on = piece && self.open_from < self.parts.len();
         if let Some(Part::Said {
             role: before,
@@ -227,7 +231,7 @@ impl Outline {
     pub(in crate::engine) fn wants_an_answer(&self) -> bool {
         let mut open = self.parts.iter().skip(self.open_from);
         let waits = open.clone().any(|it| matches!(it, Part::Called { .. }));
-        !waits && open.any(|it| !it.is_by_model())
+        !waits && open.any(|it| !it.is_by_model() && !it.is_empty())
     }
 
     pub(in crate::engine) fn forget_the_unfinished_answer(&mut self) {
@@ -245,6 +249,13 @@ impl Part {
         match self {
             Part::Said { role, text, .. } => Some((role, text)),
             Part::Called { .. } | Part::Ended { .. } => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Part::Said { text, .. } => text.is_empty(),
+            Part::Called { .. } | Part::Ended { .. } => false,
         }
     }
 

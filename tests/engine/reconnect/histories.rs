@@ -1,5 +1,6 @@
 //! The history for a new connection: everything that it does not know, and nothing else.
 
+use recount::engine::Transcripts;
 use recount::live::Capabilities;
 use recount::prelude::{Agent, LiveHandle};
 use recount::session::{Event, HistoryForm, HistorySent, Observation};
@@ -64,6 +65,33 @@ async fn only_texts_after_handle_are_sent_again() {
     assert_eq!(stage.doors.shown(), ["none", "h1"]);
     assert_eq!(stage.told(2), ["Tell me why."]);
     insta::assert_snapshot!(stage.outcome(&live).await);
+    stage.end(live).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn history_leaves_out_words_that_are_not_recorded() {
+    let none = |agent: Agent| agent.record_transcripts(Transcripts::None);
+    let stage = Stage::new(TALK, none).await;
+    let live = stage.gone().await;
+    live.send_text("Now pay.").await.unwrap();
+    settle().await;
+    stage.drop_then(1006, []).await;
+    let told = stage.told(2);
+    assert!(
+        matches!(&told[..], [outcome] if outcome.starts_with("[tool outcome]")),
+        "{told:?}"
+    );
+    stage.end(live).await;
+
+    let stage = Stage::new(OLDER_HANDLE, none).await;
+    let live = stage.gone().await;
+    live.send_text("Tell me how.").await.unwrap();
+    settle().await;
+    stage.drop_then(1006, []).await;
+    assert!(stage.told(2).is_empty(), "{:?}", stage.told(2));
+    live.send_text("Tell me why.").await.unwrap();
+    settle().await;
+    assert_eq!(stage.told(2), ["Tell me why."]);
     stage.end(live).await;
 }
 

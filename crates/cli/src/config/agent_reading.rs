@@ -7,16 +7,18 @@ use serde_json::{Map, Value, json};
 use super::document::Node;
 use super::section::Section;
 use super::settings::{AgentSettings, ClientTool, McpSettings};
+use recount::engine::Transcripts;
 use recount::session::PolicyChanges;
 use recount::tool::policy_file;
 
 /// The keys of an agent.
-pub(super) const AGENT: [&str; 9] = [
+pub(super) const AGENT: [&str; 10] = [
     "model",
     "endpoint",
     "api_version",
     "instruction",
     "sealed",
+    "record_transcripts",
     "tools",
     "policies",
     "mcp",
@@ -50,10 +52,24 @@ pub(super) fn agent(section: &Section<'_>) -> AgentSettings {
         api_version: section.text("api_version"),
         instruction: section.text("instruction"),
         sealed: section.flag("sealed"),
+        record_transcripts: section.value(
+            "record_transcripts",
+            "full, redacted or none",
+            transcripts,
+        ),
         tools: section.paths("tools"),
         policies: section.path("policies"),
         mcp: servers.iter().filter_map(mcp).collect(),
         client_tools: client_tools.iter().filter_map(client_tool).collect(),
+    }
+}
+
+fn transcripts(node: &Node) -> Option<Transcripts> {
+    match node.text()? {
+        "full" => Some(Transcripts::Full),
+        "redacted" => Some(Transcripts::Redacted),
+        "none" => Some(Transcripts::None),
+        _ => None,
     }
 }
 

@@ -59,6 +59,9 @@ impl LoadedAgent {
         if self.is_sealed {
             agent = agent.sealed();
         }
+        if let Some(transcripts) = &settings.record_transcripts {
+            agent = agent.record_transcripts(transcripts.value);
+        }
         agent
     }
 
@@ -228,4 +231,26 @@ fn is_executable(file: &Path) -> bool {
 fn is_executable(file: &Path) -> bool {
     let with = |ending: &str| file.with_extension(ending).is_file();
     file.is_file() || with("exe") || with("cmd") || with("bat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::reading;
+
+    #[test]
+    fn agent_records_what_its_settings_name() {
+        let file = "[agents.a]\nrecord_transcripts = \"none\"\n[agents.b]\n";
+        let (settings, _) = reading::read(file, Path::new("recount.toml"));
+        let (loaded, _) = load(&settings);
+        let agents = loaded.iter().zip(settings.agents.values());
+        let agents =
+            agents.map(|(it, settings)| format!("{:?}", it.agent(settings, Toolset::new())));
+        let agents: Vec<String> = agents.collect();
+        assert!(
+            matches!(&agents[..], [a, b]
+                if a.contains("transcripts: None") && b.contains("transcripts: Full")),
+            "{agents:?}"
+        );
+    }
 }

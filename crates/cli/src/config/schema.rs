@@ -180,6 +180,12 @@ fn agent() -> Value {
                 flag(),
                 "False for sessions in clear, although there is a key store.",
             ),
+            (
+                "record_transcripts",
+                json!({"enum": ["full", "redacted", "none"]}),
+                "The part of what the user and the model say that is recorded: full, the default; \
+                 redacted, without digits and addresses; or none.",
+            ),
             ("tools", texts(), "The files of tools that are commands."),
             (
                 "policies",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Place;
 use super::section::Given;
+use recount::engine::Transcripts;
 use recount::session::PolicyChanges;
 
 /// The settings of `recount serve`, without defaults. Paths are relative to the current directory.
@@ -76,6 +77,8 @@ pub(crate) struct AgentSettings {
     pub(crate) instruction: Option<Given<String>>,
     /// False for sessions in clear, although there is a key store.
     pub(crate) sealed: Option<Given<bool>>,
+    /// The part of what is said that is recorded.
+    pub(crate) record_transcripts: Option<Given<Transcripts>>,
     /// The files of tools that are commands.
     pub(crate) tools: Vec<Given<PathBuf>>,
     /// The file of policies, which override those of the tools.

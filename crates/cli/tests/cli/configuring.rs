@@ -29,6 +29,7 @@ approvers = { groups = ["warehouse"] }
 model = "gemini-3.8-live"
 endpoint = "ws://127.0.0.1:1"
 instruction = "Help."
+record_transcripts = "none"
 "#;
 
 const TOOLS: &str = r#"
@@ -201,6 +202,28 @@ fn agent_that_the_engine_refuses_is_a_mistake() {
             "recount.toml:4:15: agents.b.instruction: this needs a model",
             "recount.toml:5:9: agents.c: agent \"c\": tool \"refund\" is registered twice",
             "recount.toml:9:12: agents.d.endpoint: expected a URL that begins with ws://",
+        ],
+    );
+}
+
+#[test]
+fn record_transcripts_is_one_of_three_words() {
+    let bench = Bench::new();
+    let agent =
+        |name: &str, value: &str| format!("[agents.{name}]\nrecord_transcripts = {value}\n");
+    let agents = ["full", "redacted", "none"].map(|it| agent(it, &format!("{it:?}")));
+    bench.write("recount.toml", &agents.concat());
+    bench.run("check").ends_with(0);
+    bench.write(
+        "recount.toml",
+        &(agent("a", "\"some\"") + &agent("b", "true")),
+    );
+    lists(
+        bench.run("check"),
+        &[
+            "recount.toml:2:22: agents.a.record_transcripts: expected full, redacted or none, \
+             found \"some\"",
+            "recount.toml:4:22: agents.b.record_transcripts: expected full, redacted or none",
         ],
     );
 }

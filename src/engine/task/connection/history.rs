@@ -32,8 +32,10 @@ impl SessionTask {
         if wanted {
             outline.forget_the_unfinished_answer();
         }
-        let turns = self.stream.told(&outline).await?;
-        let open = outline.parts.len() - outline.open_from;
+        let mut turns = self.stream.told(&outline).await?;
+        let open = turns.iter().skip(outline.open_from);
+        let open = open.filter(|(_, text)| !text.is_empty()).count();
+        turns.retain(|(_, text)| !text.is_empty());
         let (turns, left_out) = bounded(turns);
         let asked = if wanted { open.min(turns.len()) } else { 0 };
         if turns.is_empty() {

@@ -59,9 +59,7 @@ impl SessionTask {
         // Held-back messages are older than this batch.
         self.record_held().await?;
         batch = self.connections.media.with_counts(batch);
-        if let Some(redactor) = &self.agent.hooks.redactor {
-            batch.iter_mut().for_each(|it| redactor.redact(it));
-        }
+        self.agent.hooks.redact(&mut batch);
         let mut objects = objects;
         if self.running.attached.is_none() {
             batch.splice(0..0, takeover::observations(&self.stream.session));

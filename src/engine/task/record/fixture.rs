@@ -3,6 +3,7 @@
 use crate::engine::agents::fixture::recorded::{SessionRecorder, received};
 use crate::engine::task::session_task::SessionTask;
 use crate::fixture::{Refused, Step};
+use crate::live::ConnectionLost;
 use crate::session::Fact;
 
 impl SessionTask {
@@ -27,7 +28,7 @@ impl SessionTask {
         }
     }
 
-    /// Returns the reason for a missing connection, redacted.
+    /// Returns the reason for a connection that was not opened, redacted.
     pub(in crate::engine) fn refused(&self, code: Option<u16>, reason: &str) -> Refused {
         let redactor = self.agent.hooks.redactor.as_ref();
         let redacted = redactor.and_then(|it| it.of(reason));
@@ -35,8 +36,20 @@ impl SessionTask {
         Refused { code, reason }
     }
 
+    /// Returns the reason for a lost connection, as it is recorded.
+    pub(in crate::engine) fn recorded_loss(&self, lost: &ConnectionLost) -> Refused {
+        let refused = self.refused(lost.code, &lost.reason);
+        let words = lost
+            .code
+            .and_then(|_| self.agent.hooks.recorded_words(&lost.reason));
+        Refused {
+            reason: words.unwrap_or(refused.reason),
+            ..refused
+        }
+    }
+
     /// Records a frame of the service as handled.
     pub(in crate::engine) fn record_frame(&self, text: &str) {
-        self.record_step(|| received(text, self.agent.hooks.redactor.as_ref()));
+        self.record_step(|| received(text, &self.agent.hooks));
     }
 }
