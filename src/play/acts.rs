@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::driver::Driver;
+use super::driver::{Driver, Undone};
 use crate::engine::reasons::{DISCONNECTED, DROPPED, SHUT_DOWN};
 use crate::engine::{self, FunctionResponse, LiveHandle, Ticket};
 use crate::ledger::PauseTarget;
@@ -16,7 +16,7 @@ use crate::tool::ToolConfirmation;
 
 impl Driver<'_> {
     pub(super) fn answer(&mut self, it: &ConfirmationAnswered) {
-        let Some(request) = self.numbers.question_at(it.request) else {
+        let Some(request) = self.question_at(it.request) else {
             return self.undone(format!("question {} was not asked", it.request));
         };
         let (request, by) = (self.session().request_id(request), it.by.clone());
@@ -28,7 +28,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn revoke(&mut self, it: &LeaveRevoked) {
-        let Some(leave) = self.numbers.answer_at(it.leave) else {
+        let Some(leave) = self.answer_at(it.leave) else {
             return self.undone(format!("question {} gave no leave", it.leave));
         };
         let (session, reason, by) = (self.session(), it.reason.clone(), it.by.clone());
@@ -217,11 +217,12 @@ impl Driver<'_> {
         what: &'static str,
         act: impl Future<Output = Result<(), engine::Error>> + Send + 'static,
     ) {
-        let undone = self.undone.clone();
+        let (undone, at) = (self.undone.clone(), self.next);
         tokio::spawn(async move {
             if let Err(error) = act.await {
                 let mut undone = undone.lock().unwrap_or_else(PoisonError::into_inner);
-                undone.push(format!("{what}: {error}"));
+                let what = format!("{what}: {error}");
+                undone.push(Undone { at, what });
             }
         });
     }

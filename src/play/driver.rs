@@ -15,6 +15,7 @@ use super::journal::PlayedJournal;
 use super::model::RecordedModel;
 use super::played::is_setup;
 use super::processes::AgentSource;
+use super::questions::Questions;
 use super::serving::Serving;
 use super::tools::Prompter;
 use crate::engine::{self, Desk, LiveHandle};
@@ -81,10 +82,24 @@ pub(super) struct Driver<'f> {
     /// The extent of the record so far.
     pub(super) extent: Extent,
     pub(super) numbers: Numbers,
+    /// The questions of the recorded story, and those asked so far.
+    pub(super) recorded: Questions,
+    pub(super) asked: Questions,
     pub(super) sent: Vec<(Option<usize>, String)>,
+    /// The next step at the time of each frame that has no step.
+    pub(super) unexpected_at: Vec<usize>,
     /// The number of lines before each further process, by the step with which it began.
     pub(super) began: Vec<(usize, u64)>,
-    pub(super) undone: Arc<Mutex<Vec<String>>>,
+    pub(super) undone: Arc<Mutex<Vec<Undone>>>,
+}
+
+/// A step that could not be performed.
+#[derive(Clone, Debug)]
+pub(super) struct Undone {
+    /// The index of the step.
+    pub(super) at: usize,
+    /// The reason in words.
+    pub(super) what: String,
 }
 
 impl<'f> Driver<'f> {
@@ -124,7 +139,10 @@ impl<'f> Driver<'f> {
             facts: Vec::new(),
             extent: Extent::default(),
             numbers: Numbers::default(),
+            recorded: fixture.story().map(Questions::of).unwrap_or_default(),
+            asked: Questions::default(),
             sent: Vec::new(),
+            unexpected_at: Vec::new(),
             began: Vec::new(),
             undone: Arc::default(),
         }
@@ -364,9 +382,15 @@ impl<'f> Driver<'f> {
         Ok(())
     }
 
+    /// Notes that the current step could not be performed.
     pub(super) fn undone(&self, what: String) {
+        self.undone_at(self.next, what);
+    }
+
+    /// Notes that a step could not be performed.
+    pub(super) fn undone_at(&self, at: usize, what: String) {
         let mut undone = self.undone.lock().unwrap_or_else(PoisonError::into_inner);
-        undone.push(what);
+        undone.push(Undone { at, what });
     }
 
     /// Waits until `came` is true, up to `patience_ms` beyond the recorded time. Returns false if

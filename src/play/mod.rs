@@ -3,6 +3,7 @@
 //!
 //! This module decides nothing, and does not depend on how a fixture was made.
 
+mod accepted;
 mod acts;
 mod changes;
 mod clients;
@@ -14,10 +15,13 @@ mod model;
 mod performing;
 mod played;
 mod processes;
+mod questions;
 mod serving;
+mod terms;
 mod told;
 mod tools;
 
+pub use accepted::DroppedStep;
 pub use error::Error;
 pub use played::Played;
 pub use told::Told;

@@ -71,13 +71,14 @@ impl Driver<'_> {
                 };
                 self.prompter.prompt(self.session().call_id(call), prompt);
             }
-            None => self.undone(format!("call {number} was not made")),
+            None => self.undone_at(at, format!("call {number} was not made")),
         }
     }
 
     /// Applies a fact. If a run begins with it, the steps of its tool get their due times.
     pub(super) fn learn(&mut self, fact: &Fact) {
         self.numbers.learn(fact);
+        self.learn_question(fact);
         let Event::Decided(Decision::CallStarted(it)) = &fact.event else {
             return;
         };

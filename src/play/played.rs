@@ -16,8 +16,12 @@ pub struct Played {
     pub(super) fixture: Fixture,
     /// The frames that were sent, each with its step in the fixture, if it has one.
     pub(super) sent: Vec<(Option<usize>, String)>,
+    /// The next step at the time of each frame without a step.
+    pub(super) unexpected_at: Vec<usize>,
     /// The steps that could not be performed, in words.
     pub(super) undone: Vec<String>,
+    /// The index of each of these steps.
+    pub(super) undone_steps: Vec<usize>,
     /// The number of story lines before each further process, by the step with which it began.
     pub(super) began: Vec<(usize, u64)>,
     pub(super) compares_setup: bool,

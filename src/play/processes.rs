@@ -260,9 +260,17 @@ impl Driver<'_> {
     /// Drops the process with all its tasks.
     fn leave(&mut self, runtime: Runtime) {
         runtime.shutdown_background();
+        // What a killed process sent is before its end.
+        let last = self.next.checked_sub(1);
+        let ended = last.and_then(|at| Some((at, &self.fixture.steps().get(at)?.step)));
+        let at = match ended {
+            Some((at, Step::ProcessGone(_))) => at,
+            Some(_) | None => self.next,
+        };
         while let Some(frame) = self.model.take_sent() {
             let frame = self.fixture.redacted_frame(&frame);
             self.sent.push((None, frame));
+            self.unexpected_at.push(at);
         }
         self.serving = Serving::Desk(Desk::new(self.ledger.clone(), self.clock.clone()));
         (self.live, self.handle_task) = (None, None);
@@ -279,7 +287,9 @@ impl Driver<'_> {
             told: Told::of(&facts),
             fixture: self.fixture.clone(),
             sent: self.sent,
-            undone,
+            unexpected_at: self.unexpected_at,
+            undone_steps: undone.iter().map(|it| it.at).collect(),
+            undone: undone.into_iter().map(|it| it.what).collect(),
             began: self.began,
             compares_setup: true,
         })

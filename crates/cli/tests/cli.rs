@@ -45,6 +45,9 @@ mod encrypting;
 mod errors;
 #[path = "cli/exit_codes.rs"]
 mod exit_codes;
+#[cfg(feature = "serve")]
+#[path = "cli/fixture_terms.rs"]
+mod fixture_terms;
 #[path = "cli/fixtures.rs"]
 mod fixtures;
 #[path = "cli/full_disks.rs"]
@@ -86,6 +89,9 @@ mod quorum;
 mod reloading;
 #[path = "cli/request_views.rs"]
 mod request_views;
+#[cfg(feature = "serve")]
+#[path = "cli/reviewing.rs"]
+mod reviewing;
 #[path = "cli/sealing.rs"]
 mod sealing;
 #[path = "cli/service.rs"]

@@ -35,13 +35,19 @@ impl LoadedAgent {
 
     /// The agent without the tools of MCP servers, and without policies of them.
     pub(super) fn without_servers(&self, settings: &AgentSettings) -> Agent {
-        let names: Vec<&str> = self.tools.tools().iter().map(PolicyTool::name).collect();
+        self.agent_with(settings, Toolset::new())
+    }
+
+    /// The agent with these further tools, and without policies of tools that it does not have.
+    pub(crate) fn agent_with(&self, settings: &AgentSettings, more: Toolset) -> Agent {
+        let tools = self.tools.tools().iter().chain(more.tools());
+        let names: Vec<String> = tools.map(|it| it.name().to_owned()).collect();
         let policies = self.policies.iter().map(|file| {
             let mut file = file.clone();
-            file.tools.retain(|name, _| names.contains(&name.as_str()));
+            file.tools.retain(|name, _| names.contains(name));
             file
         });
-        policies.fold(self.bare(settings, Toolset::new()), Agent::policies)
+        policies.fold(self.bare(settings, more), Agent::policies)
     }
 
     /// The agent without policies of files.

@@ -6,7 +6,7 @@ use crate::text::{cut, one_line};
 use recount::compare::{CallNamed, Change, Difference, EventNamed, Place};
 use recount::session::{Json, Speaker};
 
-pub(super) fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
+pub(crate) fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
     let mut last: Option<&CallNamed> = None;
     for it in found {
         if let Some((call, b)) = both(it) {

@@ -14,6 +14,7 @@ mod show;
 mod state;
 
 pub(crate) use diff::Diff;
+pub(crate) use differences::show as show_differences;
 pub(crate) use log::Log;
 pub(crate) use replay::Replay;
 pub(crate) use sessions::Sessions;

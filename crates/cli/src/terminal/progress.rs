@@ -36,11 +36,18 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
-    fn drop(&mut self) {
-        if self.shown.load(Ordering::Relaxed) > 0 {
+impl Meter {
+    /// Removes the bar from the screen until it is shown again.
+    pub(crate) fn hide(&self) {
+        if self.shown.swap(0, Ordering::Relaxed) > 0 {
             print("\r\u{1b}[K");
         }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.hide();
     }
 }
 

@@ -270,7 +270,7 @@ fn codes_of_answers_that_come_late_are_as_they_were() {
 }
 
 /// Command lines for the one situation of their test.
-const OTHERS: [&str; 47] = [
+const OTHERS: [&str; 49] = [
     "--help",
     "--version",
     "nonsense",
@@ -310,6 +310,8 @@ const OTHERS: [&str; 47] = [
     "policy check wrong.toml",
     "policy check nope.toml",
     "fixture test nope",
+    "fixture test nope --junit out.jsonl",
+    "fixture review nope",
     "fixture update nope",
     "fixture migrate nope",
     "demo --approve --deny",

@@ -302,6 +302,8 @@ fn keys_of_commands_that_compare_are_as_they_were() {
     bench.write("fixture/story.txt", &story.replace("Refunded.", "Done."));
     let differs = bench.run("fixture test fixture --json").ends_with(5);
     shapes.add("fixture test that differs", &differs);
+    let reviewed = bench.run("fixture review fixture --json").ends_with(5);
+    shapes.add("fixture review", &reviewed);
     let updated = bench.run("fixture update fixture --json").ends_with(0);
     shapes.add("fixture update", &updated);
     let migrated = bench.run("fixture migrate fixture --json").ends_with(0);

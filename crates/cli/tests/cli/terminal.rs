@@ -32,14 +32,14 @@ confirm = "Pay?"
 const ENDS: &str = "? [y/n, empty: later] ";
 
 /// The program at a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     screen: File,
     seen: String,
 }
 
 impl Terminal {
-    fn start(bench: &Bench, arguments: &str) -> Terminal {
+    pub(crate) fn start(bench: &Bench, arguments: &str) -> Terminal {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
@@ -57,7 +57,7 @@ impl Terminal {
     }
 
     /// Reads until the new output contains `wanted`, and returns the output up to its end.
-    fn until(&mut self, wanted: &str) -> String {
+    pub(crate) fn until(&mut self, wanted: &str) -> String {
         loop {
             if let Some(at) = self.seen.find(wanted) {
                 let rest = self.seen.split_off(at + wanted.len());
@@ -80,8 +80,13 @@ impl Terminal {
         }
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.screen.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end. Returns the exit code, if there is one.
+    pub(crate) fn ends(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 
