@@ -1,5 +1,6 @@
 //! The commands on tokens: `recount token create`, `list` and `revoke`.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ struct Place {
 struct Create {
     /// The person or program that gets it, as records name it.
     name: String,
-    /// The role: viewer, approver, operator or admin; each has the rights of those before it.
+    /// The role: client for a program, or viewer, approver, operator or admin, of which each has the
+    /// rights of those before it.
     #[arg(long, value_name = "ROLE")]
     role: Role,
     /// An agent whose sessions it is for; may be given several times; default: any.
@@ -57,6 +59,9 @@ struct Create {
     /// A label that the sessions must have; may be given several times.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
+    /// The only tool that the token may call and claim; may be given several times.
+    #[arg(long = "tool", value_name = "NAME")]
+    tools: Vec<String>,
     /// A group of the person, as `approvers` of a tool name it; may be given several times.
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
@@ -162,6 +167,7 @@ impl Create {
         for (key, value) in &self.labels {
             grant = grant.with_label(key, value);
         }
+        grant = self.tools.iter().fold(grant, Grant::of_tool);
         let mut new = NewToken::new(self.name).grant(grant);
         new = self.groups.into_iter().fold(new, NewToken::group);
         new = self.approver_roles.into_iter().fold(new, NewToken::role);
@@ -180,11 +186,14 @@ impl Create {
             return Ok(Exit::Ok);
         }
         screen.line(token)?;
-        let note = format!(
-            "Keep it now: it is never shown again. Its id is {}.",
-            info.id
+        screen.flush()?;
+        // The standard output is the token alone, for `$(recount token create …)`. Without a
+        // standard error there is no place for the note.
+        let id = &info.id;
+        let _ = writeln!(
+            std::io::stderr(),
+            "Keep it now: it is never shown again. Its id is {id}."
         );
-        screen.toned(Tone::Quiet, &note)?;
         Ok(Exit::Ok)
     }
 }
@@ -262,6 +271,10 @@ fn in_words(grant: &Grant) -> String {
         .collect();
     if !labels.is_empty() {
         text.push_str(&format!(" where {}", labels.join(" and ")));
+    }
+    if let Some(tools) = &grant.tools {
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        text.push_str(&format!(" for the tools {}", tools.join(" and ")));
     }
     text
 }

@@ -35,17 +35,23 @@ fn running_service_takes_new_and_revoked_tokens() {
 fn token_is_shown_once() {
     let bench = Bench::new();
     let made = bench.run("token create ada --role viewer").ends_with(0);
-    let text = made.out.lines().next().unwrap().to_owned();
-    assert!(text.starts_with("rct_"), "{made:?}");
-    made.prints(&["never shown again"]);
+    // A script takes the whole output.
+    let text = made.out.strip_suffix('\n').unwrap().to_owned();
+    assert!(text.starts_with("rct_") && !text.contains('\n'), "{made:?}");
+    made.prints_error(&["never shown again"]);
     let other = token(&bench, "bob --role operator --expires never");
+    token(
+        &bench,
+        "packer --role client --agent shop --tool pack --tool ship",
+    );
     let file = std::fs::read_to_string(bench.path("recount-tokens.json")).unwrap();
     let listed = bench.run("token list").ends_with(0);
     let as_json = bench.run("token list --json").ends_with(0);
     for shown in [&file, &listed.out, &as_json.out] {
         assert!(!shown.contains(&text) && !shown.contains(secret(&other)));
     }
-    listed.prints(&["ada: viewer; until ", "bob: operator; never expires"]);
+    let listed = listed.prints(&["ada: viewer; until ", "bob: operator; never expires"]);
+    listed.prints(&["packer: client of shop for the tools pack and ship; until "]);
     let lines = as_json.json_lines();
     assert!(lines[1]["expires_at_us"].is_null());
     assert!(lines[0].get("token").is_none() && lines[0].get("sha256").is_none());

@@ -53,6 +53,8 @@ pub(crate) struct Close {
 }
 
 /// Lists sessions, newest first.
+///
+/// Needs any role in a session. So a client finds the session again that it opened.
 #[utoipa::path(
     get,
     path = "/v1/sessions",
@@ -94,7 +96,7 @@ pub(crate) async fn list(
             return Err(Problem::new(Code::BadRequest, detail));
         }
     };
-    let is_visible = |session: &_| caller.reads(session);
+    let is_visible = |session: &_| caller.role_in(session).is_some();
     let catalogue = &caller.service.catalogue;
     let page = catalogue.page(&filter, is_visible, before, limit).await?;
     let pauses = caller.ledger().pauses().await?;
@@ -134,7 +136,7 @@ fn listed(summary: SessionSummary, pauses: &[ListedPause]) -> ListedSession {
     }
 }
 
-/// Returns a session.
+/// Returns a session. Needs any role in it.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
@@ -152,7 +154,7 @@ pub(crate) async fn get(
     InPath(id): InPath<String>,
 ) -> Result<Json<ListedSession>, Problem> {
     let id = session(&id)?;
-    let known = caller.session(id, Role::Viewer).await?;
+    let known = caller.session(id, Role::Client).await?;
     let summary = caller.service.catalogue.summary_of(id, &known).await?;
     let pauses = caller.ledger().pauses().await?;
     Ok(Json(listed(summary, &pauses)))

@@ -132,7 +132,7 @@ fn rows() -> Vec<Row> {
         row("get", "/metrics", Need::Caller, 200),
     ];
     rows.extend([
-        row("get", "/v1/sessions/{id}", viewer, 200)
+        row("get", "/v1/sessions/{id}", Need::In(Role::Client), 200)
             .at(|it| format!("/v1/sessions/{}", it.session)),
         row("get", "/v1/sessions/{id}/calls", viewer, 200)
             .at(|it| format!("/v1/sessions/{}/calls", it.session)),
