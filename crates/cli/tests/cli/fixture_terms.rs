@@ -61,8 +61,8 @@ fn changed_policies_of_a_configuration_show_in_decisions() {
     let test = "fixture test --config recount.toml fixture";
     let told = bench.run(test).ends_with(5).prints(&[
         "fixture: failed\nThe steps of 1 call changed, and its outcome did not.\n",
-        "policy_decided              call=4 verdict=ask rule=confirm\n",
-        "policy_decided              call=4 verdict=allowed rule=default\n",
+        "policy_decided              call=5 verdict=ask rule=confirm\n",
+        "policy_decided              call=5 verdict=allowed rule=default\n",
         "Not done: question 1 was not asked\n",
         "1 of 1 failed\n",
     ]);
@@ -224,7 +224,7 @@ const TWO_CALLS: &str = concat!(
     r#"{"on": {"text": "both"}, "send": [{"call": ["#,
     r#"{"id": "c1", "name": "refund", "args": {}}, {"id": "c2", "name": "wipe", "args": {}}]}]}"#,
     "\n",
-    r#"{"on": "otherwise", "send": [{"say": "Noted."}]}"#,
+    r#"{"on": {"responses_to": ["c1", "c2"]}, "send": [{"say": "Done."}]}"#,
     "\n",
 );
 
@@ -258,7 +258,8 @@ pub(crate) fn approved_and_denied() -> Bench {
             let by = Actor::embedder("ada");
             live.answer(request, answer, by).await.unwrap();
         }
-        engine.shutdown(Duration::from_secs(60)).await.unwrap();
+        while updates.turn().await.as_deref() != Some("Done.") {}
+        engine.shutdown(Duration::ZERO).await.unwrap();
     });
     let session = bench.session("j");
     bench
