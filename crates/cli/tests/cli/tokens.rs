@@ -34,7 +34,8 @@ fn running_service_takes_new_and_revoked_tokens() {
 #[test]
 fn token_is_shown_once() {
     let bench = Bench::new();
-    let made = bench.run("token create ada --role viewer").ends_with(0);
+    let made = bench.run("token create ada --role viewer");
+    assert_eq!(made.code, 0, "{made:?}");
     // A script takes the whole output.
     let text = made.out.strip_suffix('\n').unwrap().to_owned();
     assert!(text.starts_with("rct_") && !text.contains('\n'), "{made:?}");
