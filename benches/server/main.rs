@@ -1,9 +1,8 @@
 //! The HTTP API beside sessions that work: the list of what waits, and the price of a call that a
 //! client runs.
 //!
-//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`. The length of
-//! the load in seconds is `--seconds`. The requests come from a process of their own, over
-//! loopback.
+//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`;
+//! `--seconds` is the length of the load. The requests come from a process of their own.
 
 #![expect(
     clippy::expect_used,

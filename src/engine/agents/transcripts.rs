@@ -39,9 +39,9 @@ impl Agent {
     /// `@` is. Numbers in words, such as "four one", stay.
     ///
     /// With [`Transcripts::None`], each text stays on record with its time and speaker, so turns,
-    /// resumption and replay do not change. Readers of the record get `[not recorded]`: the hooks of
-    /// [`extract`](Agent::extract), subscribers, ADK events and `story`. A tool that looks back, and
-    /// a connection that cannot resume the conversation, get no earlier words.
+    /// resumption and replay do not change. Readers of the record get `[not recorded]`: the hooks
+    /// of [`extract`](Agent::extract), subscribers, ADK events and `story`. A tool that looks back,
+    /// and a connection that cannot resume the conversation, get no earlier words.
     ///
     /// [`send_text`]: crate::engine::LiveHandle::send_text
     /// [`T::secret`]: crate::tool::T::secret

@@ -49,8 +49,8 @@ struct Place {
 struct Create {
     /// The person or program that gets it, as records name it.
     name: String,
-    /// The role: client for a program, or viewer, approver, operator or admin, of which each has the
-    /// rights of those before it.
+    /// The role: client for a program, or viewer, approver, operator or admin, of which each has
+    /// the rights of those before it.
     #[arg(long, value_name = "ROLE")]
     role: Role,
     /// An agent whose sessions it is for; may be given several times; default: any.

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 
 /// A role. Of viewer, approver, operator and admin, each has the rights of those before it.
 ///
-/// A client is a program: it opens and lists sessions, calls tools and runs claimed calls, and reads
-/// nothing else but the calls. Operators and admins may do the same.
+/// A client is a program: it opens and lists sessions, calls tools and runs claimed calls, and
+/// reads nothing else but the calls. Operators and admins may do the same.
 ///
 /// ```
 /// use recount_server::Role;
