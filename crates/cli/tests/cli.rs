@@ -11,6 +11,9 @@
 mod answering;
 #[path = "cli/answering_several.rs"]
 mod answering_several;
+#[cfg(feature = "serve")]
+#[path = "cli/attacked.rs"]
+mod attacked;
 #[path = "cli/auditing.rs"]
 mod auditing;
 #[path = "cli/automatic_answers.rs"]

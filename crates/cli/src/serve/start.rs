@@ -26,6 +26,10 @@ pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access,
         Access::none()
     };
     let access = access.with_tokens(tokens);
+    let access = match config.has_tls() {
+        true => access.with_tls(),
+        false => access,
+    };
     let Some(url) = &config.settings.access.public_url else {
         return Ok(access);
     };

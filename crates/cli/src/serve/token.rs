@@ -159,6 +159,14 @@ struct Created<'t> {
 
 impl Create {
     fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        // Records and screens would show such a name as that of another person.
+        if one_line(&self.name) != self.name {
+            let what = format!(
+                "expected a name of characters that are seen, found {}",
+                one_line(&self.name)
+            );
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
         let now = SystemClock.now();
         let mut grant = Grant::everywhere(self.role);
         for agent in &self.agents {

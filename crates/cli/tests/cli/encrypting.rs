@@ -52,14 +52,24 @@ fn service_encrypts_with_its_certificate() {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let name = ServerName::try_from("127.0.0.1").unwrap();
-    let connection = ClientConnection::new(Arc::new(client), name).unwrap();
-    let mut stream = StreamOwned::new(connection, web.connect());
+    let client = Arc::new(client);
+    let send = |text: &str| {
+        let connection = ClientConnection::new(client.clone(), name.clone()).unwrap();
+        let mut stream = StreamOwned::new(connection, web.connect());
+        stream.write_all(text.as_bytes()).unwrap();
+        Reply::read(stream)
+    };
     let text = request(&web.host, "GET /v1/me", &bearer(secret(&ada)), "");
-    stream.write_all(text.as_bytes()).unwrap();
-    let me = Reply::read(stream);
+    let me = send(&text);
     assert_eq!(
         (me.status, &me.json()["actor"]["name"]),
         (200, &"ada".into())
+    );
+    let login = request(&web.host, &format!("GET {}", web.login()), "", "");
+    let cookie = send(&login);
+    assert!(
+        cookie.header("set-cookie").ends_with("; secure"),
+        "{cookie:?}"
     );
     bench.write("certificate.pem", "none");
     bench

@@ -99,6 +99,19 @@ fn wrong_token_commands_have_their_codes() {
         .prints_error(&["nope.toml"]);
 }
 
+/// A name with a character that is not seen looks like that of another person.
+#[test]
+fn name_with_unseen_characters_is_refused() {
+    let bench = Bench::new();
+    for name in ["ad\u{200b}a", "\u{202e}ada", "ada\u{1b}[2J", "\u{2800}"] {
+        let refused = bench.run(&format!("token create {name} --role viewer"));
+        let refused = refused.fails(2, "bad-request");
+        assert!(!refused.err.contains(name), "{refused:?}");
+    }
+    assert!(!bench.path("recount-tokens.json").exists());
+    token(&bench, "Zoë --role viewer");
+}
+
 #[cfg(unix)]
 fn private() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o600)

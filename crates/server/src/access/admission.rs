@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::entrance::{Access, Admitted};
 use super::principal::Principal;
+use super::proof::Credentials;
 use super::secret::Secret;
 use super::site::is_safe;
 use crate::problems::{Code, Problem};
@@ -52,6 +53,8 @@ pub(crate) async fn authenticate(
         let detail = "expected the token of GET /v1/me in the header X-Recount-CSRF";
         return Problem::new(Code::CsrfToken, detail).into_response();
     }
+    let credentials = Credentials::of(&parts);
+    parts.extensions.insert(credentials);
     parts.extensions.insert(admitted);
     next.run(Request::from_parts(parts, body)).await
 }
@@ -71,6 +74,16 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
         let admitted = parts.extensions.get::<Admitted>().cloned();
         // Only a route outside the authentication has none.
         admitted.ok_or_else(|| Problem::new(Code::Broken, "a route without authentication"))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Credentials {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Credentials, Problem> {
+        let credentials = parts.extensions.get::<Credentials>().cloned();
+        // Only a route outside the authentication has none.
+        credentials.ok_or_else(|| Problem::new(Code::Broken, "a route without authentication"))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::problems::Problem;
 /// A check of credentials that the service does not know itself.
 ///
 /// The service asks each authenticator in the order in which they were added, and takes the first
-/// principal. A request with credentials that none of them knows is refused.
+/// principal. A request with credentials that none of them knows is refused. A response that lasts,
+/// such as a stream, asks again before each part, so that revoked credentials end it.
 ///
 /// ```
 /// use async_trait::async_trait;

@@ -38,6 +38,8 @@ pub struct Access {
     logins: Arc<Logins>,
     cookie_name: Arc<str>,
     public_url: Option<PublicUrl>,
+    /// True if the service itself encrypts its connections.
+    has_tls: bool,
     clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +64,7 @@ impl Access {
             logins: Arc::default(),
             cookie_name: name.into(),
             public_url: None,
+            has_tls: false,
             clock,
         }
     }
@@ -110,6 +113,16 @@ impl Access {
     pub fn with_public_url(self, url: &str) -> Result<Access, NotAUrl> {
         let public_url = Some(PublicUrl::parse(url)?);
         Ok(Access { public_url, ..self })
+    }
+
+    /// Says that the service encrypts its connections. Browsers then send the cookie of a login over
+    /// encrypted connections only, as with a `public_url` that begins with `https`.
+    #[must_use]
+    pub fn with_tls(self) -> Access {
+        Access {
+            has_tls: true,
+            ..self
+        }
     }
 
     /// Sets the clock for expiries. Defaults to the system's.
@@ -164,7 +177,11 @@ impl Access {
 
     fn cookie_header(&self, value: &str, more: &str) -> String {
         let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
-        let secure = if is_https { "; Secure" } else { "" };
+        let secure = if is_https || self.has_tls {
+            "; Secure"
+        } else {
+            ""
+        };
         let name = &self.cookie_name;
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}")
     }
@@ -184,7 +201,15 @@ impl Access {
     /// Credentials in `Authorization` must be valid. Otherwise the request is refused, even if a
     /// cookie would admit it.
     pub(crate) async fn admit(&self, request: &Parts) -> Result<Admitted, Problem> {
-        let now = self.clock.now();
+        self.recognise(request, self.clock.now()).await
+    }
+
+    /// Returns the sender of the request, as its credentials prove it at this time.
+    pub(super) async fn recognise(
+        &self,
+        request: &Parts,
+        now: Timestamp,
+    ) -> Result<Admitted, Problem> {
         let by_header = |principal| Admitted {
             principal,
             csrf: None,

@@ -94,6 +94,13 @@ impl Principal {
         wide.map(|it| it.role).max()
     }
 
+    /// True if a grant may read sessions of the agent, or of any agent without a name.
+    pub(crate) fn reads_of(&self, agent: Option<&str>) -> bool {
+        let covers = |it: &Grant| agent.is_none_or(|agent| it.agents.covers(agent));
+        let mut grants = self.grants.iter();
+        grants.any(|it| it.role >= Role::Viewer && covers(it))
+    }
+
     /// True if a grant names the agent, or every agent.
     #[must_use]
     pub fn knows_agent(&self, agent: &str) -> bool {

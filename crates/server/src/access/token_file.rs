@@ -141,7 +141,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Rejects a file that other users can read or write.
+/// Rejects a file that other users can read or write, or that one of them made for root.
 fn expect_private(path: &Path, metadata: &Metadata) -> Result<(), TokenError> {
     if !metadata.is_file() {
         return Err(TokenError::Malformed {
@@ -156,6 +156,14 @@ fn expect_private(path: &Path, metadata: &Metadata) -> Result<(), TokenError> {
             return Err(TokenError::Exposed {
                 path: path.to_owned(),
                 mode,
+            });
+        }
+        let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+        // Root can read the private file of every user, and would admit the tokens in it.
+        if owner != 0 && rustix::process::geteuid().is_root() {
+            return Err(TokenError::NotYours {
+                path: path.to_owned(),
+                owner,
             });
         }
     }

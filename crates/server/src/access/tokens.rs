@@ -172,6 +172,17 @@ pub enum TokenError {
         /// Its mode.
         mode: u32,
     },
+    /// The file belongs to another user, and this process is root.
+    #[error(
+        "{} belongs to the user {owner}, who can add tokens to it: run `chown root` on it",
+        path.display()
+    )]
+    NotYours {
+        /// The file.
+        path: PathBuf,
+        /// The id of its owner.
+        owner: u32,
+    },
     /// The name of a new token is unfit.
     #[error("expected a name of 1 to {NAME_BYTES_MAX} bytes, found {bytes}")]
     UnfitName {

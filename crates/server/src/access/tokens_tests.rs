@@ -76,6 +76,20 @@ fn file_is_private_and_has_no_token() {
     assert!(matches!(exposed, TokenError::Exposed { mode: 0o640, .. }));
 }
 
+/// Root alone can read a private file of another user. Other users see the failure of the system.
+#[cfg(unix)]
+#[test]
+fn file_of_another_user_is_refused_by_root() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (_directory, path, store) = store();
+    store.create(viewer(), NOW).unwrap();
+    std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+    let foreign = TokenStore::open(&path).unwrap_err();
+    assert!(matches!(foreign, TokenError::NotYours { owner: 1, .. }));
+}
+
 #[test]
 fn invalid_file_leaves_the_known_tokens() {
     let (_directory, path, store) = store();

@@ -13,11 +13,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use recount::session::Actor;
 use sha2::{Digest, Sha256};
 
 use super::body::bytes;
-use crate::access::Admitted;
+use crate::access::{Admitted, Principal};
 use crate::problems::{Code, Problem};
 
 /// The header with the key.
@@ -53,8 +52,9 @@ struct Table {
     bytes: usize,
 }
 
-/// The sender of a request, its route with the sender's grants, and its key.
-type Place = (Actor, String, String);
+/// The hash of a request's sender, grants, route and key. A hash has one length, so the table stays
+/// small whatever the length of routes and keys.
+type Place = [u8; 32];
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -100,15 +100,22 @@ pub(crate) async fn run_once(
         Ok(None) => return next.run(Request::from_parts(parts, body)).await,
         Err(problem) => return problem.into_response(),
     };
-    // Other grants of the same actor, such as of another token, may not see the answer.
-    let grants = serde_json::to_string(admitted.principal.grants()).unwrap_or_default();
-    let route = format!("{} {grants}", parts.uri);
-    let actor = admitted.principal.actor().clone();
+    let place = place_of(&admitted.principal, &parts.uri.to_string(), &key);
     let request = Request::from_parts(parts, body);
-    match answer(&answers, (actor, route, key), request, next).await {
-        Ok(response) => response,
-        Err(problem) => problem.into_response(),
-    }
+    let answered = match place {
+        Ok(place) => answer(&answers, place, request, next).await,
+        Err(problem) => Err(problem),
+    };
+    answered.unwrap_or_else(Problem::into_response)
+}
+
+/// The place of a request. Other grants of the same actor, such as of another token, may not see the
+/// answer.
+fn place_of(principal: &Principal, route: &str, key: &str) -> Result<Place, Problem> {
+    let parts = (principal.actor(), principal.grants(), route, key);
+    let text = serde_json::to_vec(&parts)
+        .map_err(|error| Problem::new(Code::Broken, error.to_string()))?;
+    Ok(Sha256::digest(&text).into())
 }
 
 async fn answer(
@@ -229,7 +236,7 @@ impl Answers {
                     request,
                     answer: None,
                 };
-                table.entries.insert(place.clone(), entry);
+                table.entries.insert(*place, entry);
                 Lookup::First
             }
         }
@@ -282,10 +289,14 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use recount::session::Actor;
+
     use super::*;
+    use crate::access::{Grant, Role};
 
     fn place(key: &str) -> Place {
-        (Actor::token("ada"), "/v1/pause".to_owned(), key.to_owned())
+        let ada = Principal::new(Actor::token("ada"), Vec::new());
+        place_of(&ada, "/v1/pause", key).unwrap()
     }
 
     fn answer(bytes: usize) -> Answer {
@@ -295,6 +306,25 @@ mod tests {
             location: None,
             body: Bytes::from(vec![0; bytes]),
         }
+    }
+
+    #[test]
+    fn place_differs_by_sender_grants_route_and_key() {
+        let of = |name: &str, role, route: &str, key: &str| {
+            let grants = vec![Grant::everywhere(role)];
+            place_of(&Principal::new(Actor::token(name), grants), route, key).unwrap()
+        };
+        let viewer = Role::Viewer;
+        let places = [
+            of("ada", viewer, "/v1/pause", "k"),
+            of("eve", viewer, "/v1/pause", "k"),
+            of("ada", Role::Admin, "/v1/pause", "k"),
+            of("ada", viewer, "/v1/unpause", "k"),
+            of("ada", viewer, "/v1/pause", "l"),
+        ];
+        let different: std::collections::BTreeSet<_> = places.iter().collect();
+        assert_eq!(different.len(), places.len());
+        assert_eq!(of("ada", viewer, "/v1/pause", "k"), places[0]);
     }
 
     #[test]

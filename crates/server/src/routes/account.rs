@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use recount::session::Actor;
 use serde::Serialize;
@@ -36,15 +36,20 @@ pub(crate) struct Me {
     path = "/v1/me",
     operation_id = "getCaller",
     tag = "account",
-    responses((status = 200, description = "The caller", body = Me)),
+    responses(
+        (status = 200, description = "The caller", body = Me),
+        (status = "4XX", description = "Refused", body = Problem,
+            content_type = "application/problem+json"),
+    ),
 )]
-pub(crate) async fn me(admitted: Admitted) -> Json<Me> {
+pub(crate) async fn me(admitted: Admitted, params: Params) -> Result<Json<Me>, Problem> {
+    params.only(&[])?;
     let principal = admitted.principal;
-    Json(Me {
+    Ok(Json(Me {
         actor: principal.actor().clone(),
         grants: principal.grants().to_vec(),
         csrf: admitted.csrf.map(|it| it.expose().to_owned()),
-    })
+    }))
 }
 
 /// Opens a session of a browser with a one-time login token, and sets its cookie.
@@ -63,8 +68,15 @@ pub(crate) async fn me(admitted: Admitted) -> Json<Me> {
 )]
 pub(crate) async fn log_in(
     State(service): State<Service>,
+    method: Method,
     params: Params,
 ) -> Result<Response, Problem> {
+    // A program that looks at a link before it is opened must not use it up.
+    if method == Method::HEAD {
+        let problem = Problem::new(Code::MethodNotAllowed, "a login is a GET");
+        let allowed = [(header::ALLOW, HeaderValue::from_static("GET"))];
+        return Ok((allowed, problem).into_response());
+    }
     params.only(&["token"])?;
     let cookie = service.access.log_in(params.one("token")?.unwrap_or(""))?;
     let location = (header::LOCATION, HeaderValue::from_static(AFTER_LOGIN));

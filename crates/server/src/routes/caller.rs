@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use recount::ledger::{KnownRequest, Ledger};
 use recount::session::{Actor, RequestId, Seq, SessionId};
 
-use crate::access::{Principal, Role};
+use crate::access::{Credentials, Principal, Proof, Role};
 use crate::catalogue::Known;
 use crate::problems::{Code, Problem};
 use crate::requests::CallName;
@@ -24,6 +24,7 @@ const IDS_AT_ONCE: u64 = 4096;
 pub(crate) struct Caller {
     pub(crate) service: Service,
     pub(crate) principal: Principal,
+    credentials: Credentials,
 }
 
 impl FromRequestParts<Service> for Caller {
@@ -31,6 +32,12 @@ impl FromRequestParts<Service> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Caller, Problem> {
         let principal = Principal::from_request_parts(parts, service).await?;
+        let credentials = Credentials::from_request_parts(parts, service).await?;
+        let has_parameters = parts.uri.query().is_some_and(|it| !it.is_empty());
+        if parts.method == Method::POST && has_parameters {
+            let detail = "expected no parameters: a POST has a body";
+            return Err(Problem::new(Code::BadRequest, detail));
+        }
         let changes = !matches!(parts.method, Method::GET | Method::HEAD);
         if changes && service.is_draining() {
             let detail = "the service is shutting down; repeat the request at the next one";
@@ -39,6 +46,7 @@ impl FromRequestParts<Service> for Caller {
         Ok(Caller {
             service: service.clone(),
             principal,
+            credentials,
         })
     }
 }
@@ -51,6 +59,20 @@ impl Caller {
     /// The actor of what the caller does.
     pub(crate) fn actor(&self) -> Actor {
         self.principal.actor().clone()
+    }
+
+    /// The proof of the caller, which a response that lasts checks again.
+    pub(crate) fn proof(&self) -> Proof {
+        Proof {
+            access: self.service.access.clone(),
+            credentials: self.credentials.clone(),
+            principal: self.principal.clone(),
+        }
+    }
+
+    /// Checks after a wait that the caller is still admitted.
+    pub(crate) async fn check_again(&self) -> Result<(), Problem> {
+        self.proof().check_again().await
     }
 
     /// The caller's role in a session. `None`: the session does not exist for the caller.

@@ -78,7 +78,7 @@ pub(crate) async fn records(
         ready: VecDeque::new(),
         is_closed: false,
     };
-    start(&caller.service, source)
+    start(&caller.service, caller.proof(), source)
 }
 
 /// The id of the last message that the client has.
@@ -206,8 +206,8 @@ pub(crate) async fn pending(caller: Caller, params: Params) -> Result<Response, 
         last: None,
         caller,
     };
-    let service = source.caller.service.clone();
-    start(&service, source)
+    let (service, proof) = (source.caller.service.clone(), source.caller.proof());
+    start(&service, proof, source)
 }
 
 /// The open requests that the caller may see.

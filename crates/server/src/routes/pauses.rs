@@ -59,8 +59,10 @@ pub(crate) async fn list(
     for pause in caller.ledger().pauses().await? {
         let is_visible = match (pause.session, &pause.pause.scope) {
             (Some(session), _) => caller.sees(session).await?,
-            (None, PauseScope::Agent(agent)) => caller.principal.knows_agent(agent),
-            (None, PauseScope::Everything | PauseScope::Session | PauseScope::Tool(_)) => true,
+            (None, PauseScope::Agent(agent)) => caller.principal.reads_of(Some(agent)),
+            (None, PauseScope::Everything | PauseScope::Session | PauseScope::Tool(_)) => {
+                caller.principal.reads_of(None)
+            }
         };
         if is_visible {
             visible.push(pause);

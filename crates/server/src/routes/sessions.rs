@@ -152,7 +152,9 @@ fn listed(summary: SessionSummary, pauses: &[ListedPause]) -> ListedSession {
 pub(crate) async fn get(
     caller: Caller,
     InPath(id): InPath<String>,
+    params: Params,
 ) -> Result<Json<ListedSession>, Problem> {
+    params.only(&[])?;
     let id = session(&id)?;
     let known = caller.session(id, Role::Client).await?;
     let summary = caller.service.catalogue.summary_of(id, &known).await?;

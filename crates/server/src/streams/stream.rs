@@ -11,6 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::message::{HEARTBEAT, Message, json};
+use crate::access::Proof;
 use crate::problems::Problem;
 use crate::service::Service;
 
@@ -34,6 +35,8 @@ pub(crate) trait Source: Send + 'static {
 struct Stream<S> {
     source: S,
     service: Service,
+    /// The proof of the client, which every part needs.
+    proof: Proof,
     expires: Instant,
     is_over: bool,
     _place: OwnedSemaphorePermit,
@@ -42,11 +45,17 @@ struct Stream<S> {
 /// Starts a stream of the source's messages. All places taken are a problem.
 ///
 /// The last message has the event `end`, with the reason as data: `closed`, `done`, `draining`, or
-/// `expired` if the client should connect again.
-pub(crate) fn start(service: &Service, source: impl Source) -> Result<Response, Problem> {
+/// `expired` if the client should connect again. A stream whose client is not admitted any more ends
+/// with a problem before its next part.
+pub(crate) fn start(
+    service: &Service,
+    proof: Proof,
+    source: impl Source,
+) -> Result<Response, Problem> {
     let stream = Stream {
         source,
         service: service.clone(),
+        proof,
         expires: Instant::now() + LIFE,
         is_over: false,
         _place: service.streams.take("streams")?,
@@ -82,6 +91,11 @@ impl<S: Source> Stream<S> {
                 Err(problem) => self.failed(&problem),
             },
             () = sleep(HEARTBEAT_AFTER) => Bytes::from_static(HEARTBEAT),
+        };
+        // After the wait for the part: the credentials may have been revoked meanwhile.
+        let bytes = match self.proof.check_again().await {
+            Ok(()) => bytes,
+            Err(problem) => self.failed(&problem),
         };
         Some((Ok(bytes), self))
     }

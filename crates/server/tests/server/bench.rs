@@ -17,7 +17,7 @@ pub(crate) struct Bench {
     pub(crate) service: Service,
     pub(crate) access: Access,
     router: Router,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// A response, read whole.
@@ -63,6 +63,16 @@ impl Events {
         Some(String::from_utf8(part.to_vec()).unwrap())
     }
 
+    /// True if the connection breaks before the end of the body.
+    pub(crate) async fn is_cut_off(&mut self) -> bool {
+        while let Some(part) = self.body.next().await {
+            if part.is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The next message, past heartbeats. `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
@@ -105,9 +115,14 @@ impl Event {
 impl Bench {
     /// A bench over the engine, with a single user and a store of tokens.
     pub(crate) fn over(engine: Engine) -> Bench {
+        Bench::with(engine, |access| access)
+    }
+
+    /// Such a bench with more settings of the access.
+    pub(crate) fn with(engine: Engine, set: impl FnOnce(Access) -> Access) -> Bench {
         let directory = tempfile::tempdir().unwrap();
         let tokens = TokenStore::open(directory.path().join("tokens.json")).unwrap();
-        let access = Access::single_user("ada").with_tokens(Arc::new(tokens));
+        let access = set(Access::single_user("ada").with_tokens(Arc::new(tokens)));
         let service = Service::new(engine.clone(), access.clone()).body_max(64 << 10);
         let service = service.streams_max(4);
         Bench {
@@ -115,8 +130,13 @@ impl Bench {
             router: service.clone().router(),
             service,
             access,
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// The file of the tokens.
+    pub(crate) fn tokens_file(&self) -> std::path::PathBuf {
+        self.directory.path().join("tokens.json")
     }
 
     /// A new token with these grants.

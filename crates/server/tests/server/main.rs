@@ -10,15 +10,18 @@ mod bench;
 
 mod answering;
 mod approvers;
+mod attacks;
 mod browsers;
 mod claims;
 mod clock;
 mod documents;
 mod driving;
+mod guessing;
 mod listings;
 mod matrix;
 mod repeating;
 mod reports;
+mod revoking;
 mod streams;
 mod strictness;
 mod world;

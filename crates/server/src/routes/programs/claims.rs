@@ -226,6 +226,8 @@ async fn claim_within(
             // A call may have become ready in a way that wakes no request.
             () = sleep_until(end) => is_last = true,
         }
+        // A claim starts the call, which a token that was revoked meanwhile must not do.
+        caller.check_again().await?;
     }
 }
 

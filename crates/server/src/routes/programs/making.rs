@@ -107,6 +107,9 @@ pub(crate) async fn make(
     };
     // At the end of the time, the call continues without this request.
     let _ = timeout(wait, drained_or_ended).await;
+    if !wait.is_zero() {
+        caller.check_again().await?;
+    }
     let state = state_of(caller.ledger(), session, call).await?;
     respond(state.repeated(repeated), call)
 }
@@ -166,7 +169,9 @@ pub(crate) async fn get(
             () = service.drained() => Ok(None),
         }
     };
-    match timeout(wait, ended).await {
+    let ended = timeout(wait, ended).await;
+    caller.check_again().await?;
+    match ended {
         Ok(Ok(Some(ended))) => Ok(Json(ended)),
         Ok(Err(problem)) => Err(problem),
         // Meanwhile it may have reached another phase.

@@ -14,7 +14,11 @@ use crate::problems::{Code, Problem};
 use crate::requests::Strict;
 use crate::routes::caller::{Caller, not_driving};
 
-/// A session to open.
+/// The maximum size of the agent, the ids and the labels of a session, in bytes. The catalogue keeps
+/// them in memory, and every listing contains them.
+const TEXTS_BYTES_MAX: usize = 4 << 10;
+
+/// A session to open. Its texts have at most 4 KiB together.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSession {
@@ -29,6 +33,31 @@ pub(crate) struct NewSession {
     /// The labels. They must fit a grant of the caller.
     #[serde(default)]
     labels: BTreeMap<String, String>,
+}
+
+impl NewSession {
+    fn expect_short(&self) -> Result<(), Problem> {
+        let texts = [
+            Some(&self.agent),
+            self.external_id.as_ref(),
+            self.on_behalf_of.as_ref(),
+        ];
+        let labels = self.labels.iter().flat_map(|(name, value)| [name, value]);
+        let bytes: usize = texts
+            .into_iter()
+            .flatten()
+            .chain(labels)
+            .map(String::len)
+            .sum();
+        if bytes <= TEXTS_BYTES_MAX {
+            return Ok(());
+        }
+        let detail = format!(
+            "the agent, the ids and the labels: expected {TEXTS_BYTES_MAX} bytes at most, \
+             found {bytes}"
+        );
+        Err(Problem::new(Code::TooLarge, detail))
+    }
 }
 
 /// An opened session.
@@ -68,6 +97,7 @@ pub(crate) async fn open(
     caller: Caller,
     Strict(new): Strict<NewSession>,
 ) -> Result<impl IntoResponse, Problem> {
+    new.expect_short()?;
     if !caller.principal.knows_agent(&new.agent) {
         return Err(unknown_agent(&new.agent));
     }

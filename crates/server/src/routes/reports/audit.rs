@@ -74,6 +74,7 @@ pub(crate) async fn decisions(
     let (format, filter) = (format(&params, &headers)?, filter(&params)?);
     let place = caller.service.streams.take("streams")?;
     let auditor = Auditor::new(caller.ledger().clone(), filter).await?;
+    let proof = caller.proof();
     let audit = Audit {
         sessions: auditor.sessions().await?.into(),
         auditor,
@@ -86,7 +87,7 @@ pub(crate) async fn decisions(
         Format::Json => "application/x-ndjson",
         Format::Csv => "text/csv; charset=utf-8; header=present",
     };
-    Ok(response(audit, place, content_type))
+    Ok(response(audit, proof, place, content_type))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,7 +102,7 @@ where
         progress,
         task: Some(Running(tokio::spawn(run(ledger, id, sender)))),
     };
-    start(&caller.service, source)
+    start(&caller.service, caller.proof(), source)
 }
 
 /// The task of a check. It ends with the stream.

@@ -9,7 +9,7 @@ use futures_util::stream::unfold;
 use recount_journal::{block_on, export};
 use tokio::sync::mpsc;
 
-use crate::access::Role;
+use crate::access::{Proof, Role};
 use crate::problems::Problem;
 use crate::requests::{InPath, Params, session};
 use crate::routes::caller::Caller;
@@ -58,13 +58,28 @@ pub(crate) async fn get(
             let _ = failed.blocking_send(Err(io::Error::other(error)));
         }
     });
-    let body = Body::from_stream(unfold(chunks, |mut chunks| async move {
-        let chunk: io::Result<Bytes> = chunks.recv().await?;
-        Some((chunk, chunks))
-    }));
+    let body = Body::from_stream(unfold((chunks, caller.proof()), step));
     let content_type = HeaderValue::from_static("application/x-ndjson");
     Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
 }
+
+/// Returns the next chunk, for a client that is still admitted.
+async fn step(
+    (mut chunks, proof): (Receiver, Proof),
+) -> Option<(io::Result<Bytes>, (Receiver, Proof))> {
+    let chunk = chunks.recv().await?;
+    let chunk = match proof.check_again().await {
+        Ok(()) => chunk,
+        // The response ends without its trailer, so the client sees that it is incomplete.
+        Err(_) => {
+            chunks.close();
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+    };
+    Some((chunk, (chunks, proof)))
+}
+
+type Receiver = mpsc::Receiver<io::Result<Bytes>>;
 
 /// A writer to the body of a response.
 struct Chunks(mpsc::Sender<io::Result<Bytes>>);

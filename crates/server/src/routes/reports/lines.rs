@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::access::Proof;
 use crate::problems::Problem;
 
 /// A report of which parts are read as the client takes them.
@@ -21,6 +22,8 @@ pub(super) trait Parts: Send + 'static {
 
 struct Report<P> {
     parts: P,
+    /// The proof of the client, which every part needs.
+    proof: Proof,
     is_over: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -28,11 +31,13 @@ struct Report<P> {
 /// Returns a response of the parts.
 pub(super) fn response(
     parts: impl Parts,
+    proof: Proof,
     place: OwnedSemaphorePermit,
     content_type: &'static str,
 ) -> Response {
     let report = Report {
         parts,
+        proof,
         is_over: false,
         _place: place,
     };
@@ -45,7 +50,10 @@ async fn step<P: Parts>(mut report: Report<P>) -> Option<(Result<Bytes, Infallib
     if report.is_over {
         return None;
     }
-    let part = match report.parts.next().await {
+    let next = report.parts.next().await;
+    // After the read of the part: the credentials may have been revoked meanwhile.
+    let next = report.proof.check_again().await.and(next);
+    let part = match next {
         Ok(Some(part)) => part,
         Ok(None) => return None,
         Err(problem) => {
