@@ -57,6 +57,9 @@ mod fixtures;
 mod full_disks;
 #[path = "cli/given_files.rs"]
 mod given_files;
+#[cfg(all(feature = "serve", unix))]
+#[path = "cli/identities.rs"]
+mod identities;
 #[path = "cli/ids.rs"]
 mod ids;
 #[path = "cli/json_keys.rs"]

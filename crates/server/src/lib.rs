@@ -23,8 +23,13 @@ mod service;
 mod streams;
 
 pub use access::{
-    Access, AgentScope, Authenticator, Grant, NewToken, NoRandomness, NotARole, NotAUrl, Principal,
-    Role, Secret, TokenError, TokenInfo, TokenStore, bearer,
+    Access, AgentScope, Authenticator, Grant, NewToken, NoRandomness, NotARole, NotAUrl, Peer,
+    Principal, ProxyHeaders, Rates, Role, RoleMapping, Secret, TokenError, TokenInfo, TokenStore,
+    UnfitIssuer, UnfitProxy, bearer,
+};
+#[cfg(feature = "jwt")]
+pub use access::{
+    Jwt, JwtAlgorithm, KeyFile, KeySource, KeySourceError, KeyUrl, NotAnAlgorithm, UnfitKeyUrl,
 };
 pub use problems::{Code, Problem};
 pub use router::router;

@@ -1,10 +1,10 @@
 //! The router: which route passes which checks.
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
+use axum::{Extension, Router};
 use recount::Engine;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +14,7 @@ use crate::access::{Access, authenticate, check_site};
 use crate::metrics::count;
 use crate::openapi::{Outline, complete};
 use crate::problems::{Code, Problem};
-use crate::requests::run_once;
+use crate::requests::{BodyTime, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
 use crate::routes::reports::{audit, checking, export, metrics};
 use crate::routes::{
@@ -64,6 +64,7 @@ impl Service {
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed)
             .layer(DefaultBodyLimit::max(self.body_max))
+            .layer(Extension(BodyTime(self.body_time)))
             .layer(from_fn(with_headers))
             .layer(from_fn_with_state(self.counters.clone(), count))
             .with_state(self)

@@ -1,6 +1,7 @@
 //! The service behind the routes: the engine, the access and what requests share.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use recount::Engine;
 use tokio::sync::watch;
@@ -9,13 +10,20 @@ use crate::access::Access;
 use crate::catalogue::Catalogue;
 use crate::driving::{HeldSessions, Places};
 use crate::metrics::Counters;
-use crate::requests::{Answers, BODY_BYTES_MAX};
+use crate::requests::{Answers, BODY_BYTES_MAX, BODY_TIME_MAX};
 
 /// The maximum number of requests that wait for an outcome or for a call to claim.
 const WAITS_MAX: usize = 1024;
 
+/// The default maximum number of waiting requests of one principal. A fleet of workers may share a
+/// token.
+const WAITS_EACH: usize = 256;
+
 /// The default maximum number of streams.
 const STREAMS_MAX: usize = 256;
+
+/// The default maximum number of streams of one principal.
+const STREAMS_EACH: usize = 64;
 
 /// An HTTP service over an engine, with its limits. [`router`](crate::router) is the short form
 /// with the defaults.
@@ -46,6 +54,8 @@ pub struct Service {
     pub(crate) streams: Places,
     pub(crate) counters: Arc<Counters>,
     pub(crate) body_max: usize,
+    /// The maximum time for the body of a request.
+    pub(crate) body_time: Duration,
     /// The OpenAPI document, set once the routes are known.
     pub(crate) document: Arc<OnceLock<String>>,
     draining: Arc<watch::Sender<bool>>,
@@ -61,10 +71,11 @@ impl Service {
             access: Arc::new(access),
             answers: Arc::default(),
             held: Arc::default(),
-            waits: Places::new(WAITS_MAX),
-            streams: Places::new(STREAMS_MAX),
+            waits: Places::new(WAITS_MAX, WAITS_EACH),
+            streams: Places::new(STREAMS_MAX, STREAMS_EACH),
             counters: Arc::default(),
             body_max: BODY_BYTES_MAX,
+            body_time: BODY_TIME_MAX,
             document: Arc::default(),
             draining: Arc::new(watch::Sender::new(false)),
         }
@@ -79,12 +90,41 @@ impl Service {
         }
     }
 
+    /// Sets the maximum time for the body of a request. A slower one gets 408. Defaults to 30 s.
+    #[must_use]
+    pub fn body_time(self, time: Duration) -> Service {
+        Service {
+            body_time: time,
+            ..self
+        }
+    }
+
     /// Sets the maximum number of streams at the same time, such as those of records. The next one
     /// gets 429. Defaults to 256.
     #[must_use]
     pub fn streams_max(self, streams: usize) -> Service {
         Service {
-            streams: Places::new(streams),
+            streams: self.streams.max(streams),
+            ..self
+        }
+    }
+
+    /// Sets the maximum number of streams of one principal at the same time. The next one gets 429.
+    /// Defaults to 64.
+    #[must_use]
+    pub fn streams_of_each(self, streams: usize) -> Service {
+        Service {
+            streams: self.streams.each(streams),
+            ..self
+        }
+    }
+
+    /// Sets the maximum number of requests of one principal that wait at the same time for an
+    /// outcome or for a call to claim. The next one gets 429. Defaults to 256.
+    #[must_use]
+    pub fn waits_of_each(self, waits: usize) -> Service {
+        Service {
+            waits: self.waits.each(waits),
             ..self
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::agents::{LoadedAgent, is_program};
 use super::mistake::{Mistake, Place};
-use super::settings::Settings;
+use super::settings::{AccessSettings, Settings};
 use super::tool_files::NamedApprovers;
 use recount::engine::{Engine, Error};
 use recount::journal::seal::MemoryKeyStore;
@@ -65,8 +65,9 @@ pub(crate) fn programs(agents: &[LoadedAgent]) -> Vec<Mistake> {
 /// Reports roles, groups and names of approvers that no valid token gives.
 ///
 /// Persons that another party vouches for, such as users of the operating system, are not known
-/// here.
+/// here. The issuer of JWTs and the proxy may give any group, and the issuer any role.
 pub(crate) fn approvers(
+    access: &AccessSettings,
     agents: &[LoadedAgent],
     tokens: &[TokenInfo],
     now: Timestamp,
@@ -76,6 +77,8 @@ pub(crate) fn approvers(
         roles: valid().flat_map(|it| &it.roles).collect(),
         groups: valid().flat_map(|it| &it.groups).collect(),
         names: valid().map(|it| &it.name).collect(),
+        any_role: access.jwt.is_some(),
+        any_group: access.jwt.is_some() || access.proxy.is_some(),
     };
     let named = agents.iter().flat_map(|it| &it.approvers);
     named.flat_map(|it| given.missing(it)).collect()
@@ -86,17 +89,20 @@ struct Given<'t> {
     roles: BTreeSet<&'t String>,
     groups: BTreeSet<&'t String>,
     names: BTreeSet<&'t String>,
+    /// True if another party gives roles that are not known here.
+    any_role: bool,
+    /// True if another party gives groups that are not known here.
+    any_group: bool,
 }
 
 impl Given<'_> {
     fn missing(&self, named: &NamedApprovers) -> Vec<Mistake> {
         let of_one = |it: &Approvers| {
-            let roles = it.roles.iter().filter(|role| !self.roles.contains(role));
+            let is_missing = |role: &&String| !self.any_role && !self.roles.contains(role);
+            let roles = it.roles.iter().filter(is_missing);
             let roles = roles.map(|role| format!("no valid token gives the role {role:?}"));
-            let groups = it
-                .groups
-                .iter()
-                .filter(|group| !self.groups.contains(group));
+            let is_missing = |group: &&String| !self.any_group && !self.groups.contains(group);
+            let groups = it.groups.iter().filter(is_missing);
             let groups = groups.map(|group| format!("no valid token gives the group {group:?}"));
             let is_unknown =
                 |it: &&Person| it.issuer == ISSUER && !self.names.contains(&it.subject);

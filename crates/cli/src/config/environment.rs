@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::mistake::{Mistake, Place};
 use super::reading::ADDRESS;
@@ -19,7 +20,7 @@ pub(super) const FILE: &str = "RECOUNT_SERVE_CONFIG";
 type Set = fn(&mut Settings, Variable) -> Result<(), &'static str>;
 
 /// The variables other than [`FILE`].
-pub(super) const VARIABLES: [(&str, Set); 13] = [
+pub(super) const VARIABLES: [(&str, Set); 19] = [
     ("RECOUNT_SERVE_LISTEN", |to, it| {
         to.listen = Some(it.parsed::<SocketAddr>(ADDRESS)?);
         Ok(())
@@ -69,8 +70,31 @@ pub(super) const VARIABLES: [(&str, Set); 13] = [
         Ok(())
     }),
     ("RECOUNT_SERVE_GRACE", |to, it| {
-        let read = duration::read(&it.0.value).ok_or(duration::EXPECTED)?;
-        to.limits.grace = Some(it.with(read));
+        to.limits.grace = Some(it.duration()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_HEAD_TIME", |to, it| {
+        to.limits.head_time = Some(it.duration()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_BODY_TIME", |to, it| {
+        to.limits.body_time = Some(it.duration()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_REQUESTS_PER_SECOND", |to, it| {
+        to.limits.requests_per_second = Some(it.number()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_FAILURES_PER_MINUTE", |to, it| {
+        to.limits.failures_per_minute = Some(it.number()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_STREAMS", |to, it| {
+        to.limits.streams = Some(it.number()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_WAITING", |to, it| {
+        to.limits.waiting = Some(it.number()?);
         Ok(())
     }),
     ("RECOUNT_SERVE_MASTER_KEY_FILE", |to, it| {
@@ -105,6 +129,11 @@ impl Variable {
         expected: &'static str,
     ) -> Result<Given<T>, &'static str> {
         let read = self.0.value.trim().parse().map_err(|_| expected)?;
+        Ok(self.with(read))
+    }
+
+    fn duration(self) -> Result<Given<Duration>, &'static str> {
+        let read = duration::read(&self.0.value).ok_or(duration::EXPECTED)?;
         Ok(self.with(read))
     }
 

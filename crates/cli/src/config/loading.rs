@@ -32,6 +32,10 @@ const TOKENS: &str = "recount-tokens.json";
 /// The default maximum number of open connections. A process has 1,024 files by default.
 const CONNECTIONS: u32 = 512;
 
+/// The default maximum time for the head of a request, and for an idle connection. A client that
+/// sends one byte after another holds a connection no longer.
+const HEAD_TIME: Duration = Duration::from_secs(20);
+
 /// The default time for running work at the end. Supervisors wait for 30 s or longer.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -128,6 +132,11 @@ impl Config {
         given.map_or(CONNECTIONS, |it| it.value)
     }
 
+    pub(crate) fn head_time(&self) -> Duration {
+        let given = self.settings.limits.head_time.as_ref();
+        given.map_or(HEAD_TIME, |it| it.value)
+    }
+
     pub(crate) fn grace(&self) -> Duration {
         self.settings
             .limits
@@ -167,7 +176,8 @@ impl Config {
             let address = listen.value;
             listen.mistake(format!("other machines reach {address}, so {what}"))
         };
-        if self.settings.access.tokens.is_none() {
+        let access = &self.settings.access;
+        if access.tokens.is_none() && access.jwt.is_none() {
             mistakes.push(needs("tokens must be set in [access]"));
         }
         if !self.has_tls() && !self.is_behind_proxy() {

@@ -4,15 +4,19 @@
 //! column. This room starts nothing.
 //!
 //! Read `settings` first, what there is to set; then `loading`, the file with the environment over
-//! it. `document` and `section` read TOML with places, `reading` and `agent_reading` the settings,
-//! `environment` the variables. `agents` and `tool_files` read the files that agents name, `checks`
-//! what refers to what. `schema` is the JSON Schema.
+//! it. `document` and `section` read TOML with places, `reading`, `access_reading` and
+//! `agent_reading` the settings, `environment` the variables. `agents` and `tool_files` read the
+//! files that agents name, `identities` makes what `[access]` describes, `checks` finds what refers
+//! to nothing. `schema` is the JSON Schema, with `access_schema`.
 
+mod access_reading;
+mod access_schema;
 mod agent_reading;
 mod agents;
 mod checks;
 mod document;
 mod environment;
+mod identities;
 mod loading;
 mod mistake;
 mod reading;
@@ -23,8 +27,11 @@ mod tool_files;
 
 pub(crate) use agents::{LoadedAgent, load};
 pub(crate) use checks::{approvers, programs, registered};
+pub(crate) use identities::with_identities;
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
 pub(crate) use schema::schema;
 pub(crate) use section::Given;
-pub(crate) use settings::{AgentSettings, KeySettings, McpSettings, Settings, TlsSettings};
+pub(crate) use settings::{
+    AgentSettings, KeySettings, McpSettings, ProxySettings, Settings, TlsSettings,
+};

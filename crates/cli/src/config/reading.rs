@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::access_reading::access;
 use super::agent_reading;
 use super::document::{self, Node};
 use super::mistake::{Mistake, Place};
 use super::section::{Given, Mistakes, Section};
-use super::settings::{AccessSettings, KeySettings, LimitSettings, Settings, TlsSettings};
+use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 
 /// The keys of the file.
 pub(super) const TOP: [&str; 7] = [
@@ -20,11 +21,19 @@ pub(super) const KEYS: [&str; 2] = ["store", "master_key_file"];
 /// The keys of `[tls]`.
 pub(super) const TLS: [&str; 2] = ["certificate", "key"];
 
-/// The keys of `[access]`.
-pub(super) const ACCESS: [&str; 3] = ["tokens", "behind_proxy", "public_url"];
-
 /// The keys of `[limits]`.
-pub(super) const LIMITS: [&str; 4] = ["body_bytes", "connections", "running_max", "grace"];
+pub(super) const LIMITS: [&str; 10] = [
+    "body_bytes",
+    "body_time",
+    "connections",
+    "failures_per_minute",
+    "grace",
+    "head_time",
+    "requests_per_second",
+    "running_max",
+    "streams",
+    "waiting",
+];
 
 /// The expected form of an address.
 pub(super) const ADDRESS: &str = "an address and a port such as \"127.0.0.1:7878\"";
@@ -90,21 +99,26 @@ fn tls(section: &Section<'_>) -> TlsSettings {
     }
 }
 
-fn access(section: &Section<'_>) -> AccessSettings {
-    section.only(&ACCESS);
-    AccessSettings {
-        tokens: section.path("tokens"),
-        behind_proxy: section.flag("behind_proxy"),
-        public_url: section.text("public_url"),
-    }
-}
-
 fn limits(section: &Section<'_>) -> LimitSettings {
     section.only(&LIMITS);
+    let positive = |key| {
+        let given = section.duration(key)?;
+        if given.value.is_zero() {
+            let mistake = given.mistake("expected a time longer than 0");
+            section.mistakes.borrow_mut().push(mistake);
+        }
+        Some(given)
+    };
     LimitSettings {
         body_bytes: section.number("body_bytes", 1),
         connections: section.number("connections", 1),
         running_max: section.number("running_max", 1),
         grace: section.duration("grace"),
+        head_time: positive("head_time"),
+        body_time: positive("body_time"),
+        requests_per_second: section.number("requests_per_second", 1),
+        failures_per_minute: section.number("failures_per_minute", 1),
+        streams: section.number("streams", 1),
+        waiting: section.number("waiting", 1),
     }
 }

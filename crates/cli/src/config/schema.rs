@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::access_schema::access;
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -102,30 +103,6 @@ fn tls() -> Value {
     )
 }
 
-fn access() -> Value {
-    table(
-        &[],
-        [
-            (
-                "tokens",
-                text(),
-                "The file of the tokens; recount-tokens.json by default. `recount token create` \
-                 adds one.",
-            ),
-            (
-                "behind_proxy",
-                flag(),
-                "True if a reverse proxy with a certificate is in front of the service.",
-            ),
-            (
-                "public_url",
-                json!({"type": "string", "pattern": "^https?://[^@]+$"}),
-                "The URL by which clients reach the service.",
-            ),
-        ],
-    )
-}
-
 fn limits() -> Value {
     table(
         &[],
@@ -147,8 +124,40 @@ fn limits() -> Value {
             ),
             (
                 "grace",
-                json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"}),
+                duration(),
                 "The time for running work after the request to end, such as 20s, the default.",
+            ),
+            (
+                "head_time",
+                duration(),
+                "The maximum time for the head of a request, and for an idle connection; 20s by \
+                 default.",
+            ),
+            (
+                "body_time",
+                duration(),
+                "The maximum time for the body of a request; 30s by default.",
+            ),
+            (
+                "requests_per_second",
+                number(),
+                "The requests of a principal in a second; 1000 by default. Two seconds of them \
+                 may come at once.",
+            ),
+            (
+                "failures_per_minute",
+                number(),
+                "The requests of an address with failed credentials in a minute; 60 by default.",
+            ),
+            (
+                "streams",
+                number(),
+                "The maximum number of streams of a principal at the same time; 64 by default.",
+            ),
+            (
+                "waiting",
+                number(),
+                "The maximum number of waiting requests of a principal; 256 by default.",
             ),
         ],
     )
@@ -285,16 +294,20 @@ fn client_tool(policy: Option<&Value>) -> Value {
     tool
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({"type": "string", "minLength": 1})
 }
 
-fn texts() -> Value {
+pub(super) fn texts() -> Value {
     json!({"type": "array", "items": text()})
 }
 
-fn flag() -> Value {
+pub(super) fn flag() -> Value {
     json!({"type": "boolean"})
+}
+
+pub(super) fn duration() -> Value {
+    json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"})
 }
 
 fn number() -> Value {
@@ -305,7 +318,7 @@ fn list_of(definition: &str) -> Value {
     json!({"type": "array", "items": {"$ref": format!("#/$defs/{definition}")}})
 }
 
-fn table<'f>(required: &[&str], fields: impl IntoIterator<Item = Field<'f>>) -> Value {
+pub(super) fn table<'f>(required: &[&str], fields: impl IntoIterator<Item = Field<'f>>) -> Value {
     let properties = fields.into_iter().map(|(key, mut schema, what)| {
         set(&mut schema, "description", what.into());
         (key.to_owned(), schema)
@@ -333,7 +346,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{agent_reading, reading};
+    use crate::config::{access_reading, agent_reading, reading};
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -348,7 +361,14 @@ mod tests {
         assert_eq!(of(""), all(&reading::TOP));
         assert_eq!(of("/properties/keys"), all(&reading::KEYS));
         assert_eq!(of("/properties/tls"), all(&reading::TLS));
-        assert_eq!(of("/properties/access"), all(&reading::ACCESS));
+        assert_eq!(of("/properties/access"), all(&access_reading::ACCESS));
+        let access = "/properties/access/properties";
+        assert_eq!(of(&format!("{access}/jwt")), all(&access_reading::JWT));
+        assert_eq!(of(&format!("{access}/proxy")), all(&access_reading::PROXY));
+        for party in ["jwt", "proxy"] {
+            let role = format!("{access}/{party}/properties/roles/items");
+            assert_eq!(of(&role), all(&access_reading::ROLE));
+        }
         assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));
         assert_eq!(of("/$defs/mcp"), all(&agent_reading::MCP));

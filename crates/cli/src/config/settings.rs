@@ -9,6 +9,7 @@ use super::mistake::Place;
 use super::section::Given;
 use recount::engine::Transcripts;
 use recount::session::PolicyChanges;
+use recount_server::{Grant, JwtAlgorithm};
 
 /// The settings of `recount serve`, without defaults. Paths are relative to the current directory.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,56 @@ pub(crate) struct AccessSettings {
     pub(crate) behind_proxy: Option<Given<bool>>,
     /// The URL by which clients reach the service.
     pub(crate) public_url: Option<Given<String>>,
+    pub(crate) jwt: Option<JwtSettings>,
+    pub(crate) proxy: Option<ProxySettings>,
+}
+
+/// The JWTs of an issuer.
+#[derive(Clone, Debug)]
+pub(crate) struct JwtSettings {
+    pub(crate) issuer: Given<String>,
+    pub(crate) audience: Given<String>,
+    pub(crate) keys: JwtKeys,
+    /// The only allowed algorithms. Empty: every asymmetric one.
+    pub(crate) algorithms: Vec<Given<JwtAlgorithm>>,
+    pub(crate) clock_skew: Option<Given<Duration>>,
+    /// The time within which keys are fetched once at most.
+    pub(crate) refetch_after: Option<Given<Duration>>,
+    pub(crate) roles_claim: Option<Given<String>>,
+    pub(crate) groups_claim: Option<Given<String>>,
+    pub(crate) roles: Vec<RoleRule>,
+}
+
+/// The place of an issuer's keys.
+#[derive(Clone, Debug)]
+pub(crate) enum JwtKeys {
+    File(Given<PathBuf>),
+    /// A URL, and the file of the only authorities that it is trusted with, in PEM.
+    Url(Given<String>, Option<Given<PathBuf>>),
+}
+
+/// A reverse proxy that names users, on a socket of its own.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "without Unix sockets, a proxy is only refused")
+)]
+pub(crate) struct ProxySettings {
+    pub(crate) socket: Given<PathBuf>,
+    /// The permissions of the socket. Without them, only the user of the service can open it.
+    pub(crate) socket_mode: Option<Given<u32>>,
+    pub(crate) user_header: Given<String>,
+    pub(crate) groups_header: Option<Given<String>>,
+    /// The issuer of the persons that it names.
+    pub(crate) issuer: Option<Given<String>>,
+    pub(crate) roles: Vec<RoleRule>,
+}
+
+/// The grant for a value of a claim or of a header.
+#[derive(Clone, Debug)]
+pub(crate) struct RoleRule {
+    pub(crate) value: String,
+    pub(crate) grant: Grant,
 }
 
 /// The limits.
@@ -63,6 +114,18 @@ pub(crate) struct LimitSettings {
     pub(crate) running_max: Option<Given<u32>>,
     /// The time for running work after the request to end.
     pub(crate) grace: Option<Given<Duration>>,
+    /// The maximum time for the head of a request, and for an idle connection.
+    pub(crate) head_time: Option<Given<Duration>>,
+    /// The maximum time for the body of a request.
+    pub(crate) body_time: Option<Given<Duration>>,
+    /// The requests of a principal in a second.
+    pub(crate) requests_per_second: Option<Given<u32>>,
+    /// The requests of an address with failed credentials in a minute.
+    pub(crate) failures_per_minute: Option<Given<u32>>,
+    /// The maximum number of streams of a principal.
+    pub(crate) streams: Option<Given<u32>>,
+    /// The maximum number of waiting requests of a principal.
+    pub(crate) waiting: Option<Given<u32>>,
 }
 
 /// An agent.

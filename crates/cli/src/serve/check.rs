@@ -13,6 +13,7 @@ use crate::journal::keys;
 use crate::terminal::{Screen, Tone};
 use crate::text::shown;
 use recount::engine::{Clock, SystemClock};
+use recount_server::Access;
 
 /// Checks recount.toml and the files that it names, and lists every mistake with its line.
 ///
@@ -73,6 +74,8 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let settings = &config.settings;
     let (agents, mut mistakes) = config::load(settings);
     mistakes.extend(config.unreachable());
+    let identities = config::with_identities(Access::none(), &settings.access);
+    mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));
     mistakes.extend(config::registered(settings, &agents).await);
     mistakes.extend(Certificate::read(&settings.tls).err().into_iter().flatten());
@@ -85,7 +88,8 @@ async fn all(config: &Config) -> Vec<Mistake> {
     match (tokens, &settings.access.tokens) {
         (Ok(tokens), _) => {
             let now = SystemClock.now();
-            mistakes.extend(config::approvers(&agents, &tokens, now));
+            let access = &settings.access;
+            mistakes.extend(config::approvers(access, &agents, &tokens, now));
         }
         (Err(failure), Some(given)) => mistakes.push(given.mistake(failure.what)),
         (Err(failure), None) => mistakes.push(config.mistake(failure.what)),

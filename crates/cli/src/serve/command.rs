@@ -11,7 +11,8 @@ use serde_json::json;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
-use super::connections::Connections;
+use super::connections::{ConnectionLimits, Connections, Door};
+use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
 use super::{start, token_file};
@@ -80,6 +81,8 @@ impl Serve {
         });
         // Before the journal: a second service by mistake creates and changes nothing.
         let (listener, address) = start::bind(config.listen().value).await?;
+        let proxy = config.settings.access.proxy.as_ref();
+        let socket = proxy.map(ProxySocket::bind).transpose()?;
         let agents = tokio::select! {
             biased;
             () = stop.asked() => return Ok(Exit::Ok),
@@ -89,13 +92,15 @@ impl Serve {
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
-        let mut service = Service::new(engine.clone(), access.clone());
-        if let Some(bytes) = &config.settings.limits.body_bytes {
-            service = service.body_max(usize::try_from(bytes.value).unwrap_or(usize::MAX));
-        }
+        let service = start::service(&config, engine.clone(), access.clone());
+        let limits = ConnectionLimits {
+            connections: config.connections(),
+            head_time: config.head_time(),
+        };
+        let mut doors = vec![Door::Tcp(listener)];
+        doors.extend(socket.map(Door::Proxy));
         let router = service.clone().router();
-        let limit = config.connections();
-        let connections = Connections::accept(listener, router, certificate, limit);
+        let connections = Connections::accept(doors, router, certificate, limits);
         let running = Running {
             engine,
             service,

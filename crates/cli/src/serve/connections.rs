@@ -1,4 +1,7 @@
 //! The connections of the service: accepted up to a limit, served over HTTP/1.1, ended in order.
+//!
+//! Each request is marked with the other end of its connection. Headers of the trusted proxy count
+//! with the mark of its socket alone.
 
 use std::io;
 use std::pin::pin;
@@ -6,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,11 +23,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::proxy_socket::ProxySocket;
 use super::tls::Certificate;
-
-/// The maximum time for the head of a request, and for an idle connection. A client that sends one
-/// byte after another holds a connection no longer.
-const HEAD_MAX: Duration = Duration::from_secs(20);
+use recount_server::Peer;
 
 /// The maximum time for the handshake of TLS.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -32,14 +36,31 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The pause after a failed accept, such as one without a free file descriptor.
 const RETRY_ACCEPT: Duration = Duration::from_millis(200);
 
-/// The open connections of a listener.
+/// A listener.
+pub(super) enum Door {
+    /// An address, with the certificate if there is one.
+    Tcp(TcpListener),
+    /// The socket of the trusted proxy.
+    Proxy(ProxySocket),
+}
+
+/// The limits of connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionLimits {
+    /// The maximum number of open connections of each listener.
+    pub(super) connections: u32,
+    /// The maximum time for the head of a request, and for an idle connection.
+    pub(super) head_time: Duration,
+}
+
+/// The open connections of the listeners.
 pub(super) struct Connections {
     /// Cancelled when no request is accepted any more.
     closing: CancellationToken,
     /// Cancelled when the remaining connections end at once.
     cut: CancellationToken,
     open: TaskTracker,
-    accepting: JoinHandle<()>,
+    accepting: Vec<JoinHandle<()>>,
 }
 
 /// The parts that every connection needs.
@@ -47,39 +68,45 @@ pub(super) struct Connections {
 struct Each {
     router: Router,
     certificate: Option<Arc<Certificate>>,
+    head_time: Duration,
     closing: CancellationToken,
     cut: CancellationToken,
 }
 
 impl Connections {
-    /// Accepts connections from now on, `limit` at most. Further ones wait in the queue of the
+    /// Accepts connections from now on, up to the limit. Further ones wait in the queue of the
     /// system.
     pub(super) fn accept(
-        listener: TcpListener,
+        doors: Vec<Door>,
         router: Router,
         certificate: Option<Arc<Certificate>>,
-        limit: u32,
+        limits: ConnectionLimits,
     ) -> Connections {
         let each = Each {
             router,
             certificate,
+            head_time: limits.head_time,
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
         };
         let (closing, cut) = (each.closing.clone(), each.cut.clone());
         let open = TaskTracker::new();
-        let permits = usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS);
-        let permits = Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        let accepting = tokio::spawn(accept_all(listener, each, permits, open.clone()));
+        let permits = usize::try_from(limits.connections).unwrap_or(Semaphore::MAX_PERMITS);
+        let permits = permits.min(Semaphore::MAX_PERMITS);
+        let accept = |door| {
+            // Permits of its own, so that no listener takes the last one from another.
+            let permits = Arc::new(Semaphore::new(permits));
+            tokio::spawn(accept_all(door, each.clone(), permits, open.clone()))
+        };
         Connections {
+            accepting: doors.into_iter().map(accept).collect(),
             closing,
             cut,
             open,
-            accepting,
         }
     }
 
-    /// Closes the listener and the idle connections. The others end with their current request.
+    /// Closes the listeners and the idle connections. The others end with their current request.
     pub(super) fn close(&self) {
         self.closing.cancel();
         self.open.close();
@@ -94,17 +121,41 @@ impl Connections {
     pub(super) async fn cut(self) {
         self.cut.cancel();
         self.open.wait().await;
-        // It ends with `closing`.
-        let _ = self.accepting.await;
+        for accepting in self.accepting {
+            // It ends with `closing`.
+            let _ = accepting.await;
+        }
     }
 }
 
-async fn accept_all(listener: TcpListener, each: Each, permits: Arc<Semaphore>, open: TaskTracker) {
+/// An accepted connection.
+enum Stream {
+    Tcp(TcpStream, Peer),
+    #[cfg(unix)]
+    Proxy(tokio::net::UnixStream),
+}
+
+impl Door {
+    async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Door::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok(Stream::Tcp(stream, Peer::Address(address.ip())))
+            }
+            #[cfg(unix)]
+            Door::Proxy(socket) => socket.accept().await.map(Stream::Proxy),
+            #[cfg(not(unix))]
+            Door::Proxy(socket) => match *socket {},
+        }
+    }
+}
+
+async fn accept_all(door: Door, each: Each, permits: Arc<Semaphore>, open: TaskTracker) {
     let closing = each.closing.clone();
     loop {
         let next = async {
             let permit = permits.clone().acquire_owned().await;
-            (permit, listener.accept().await)
+            (permit, door.accept().await)
         };
         let (permit, accepted) = tokio::select! {
             biased;
@@ -114,7 +165,7 @@ async fn accept_all(listener: TcpListener, each: Each, permits: Arc<Semaphore>, 
         // The semaphore is never closed.
         let Ok(permit) = permit else { return };
         match accepted {
-            Ok((stream, _)) => drop(open.spawn(serve(stream, each.clone(), permit))),
+            Ok(stream) => drop(open.spawn(serve(stream, each.clone(), permit))),
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "no connection could be accepted");
@@ -135,19 +186,13 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Serves a connection to its end.
-async fn serve(stream: TcpStream, each: Each, _permit: OwnedSemaphorePermit) {
-    // A response is sent at once, not when the next packet is full.
-    let _ = stream.set_nodelay(true);
+async fn serve(stream: Stream, each: Each, _permit: OwnedSemaphorePermit) {
     let cut = each.cut.clone();
     let served = async {
-        let Some(certificate) = &each.certificate else {
-            return http(stream, &each).await;
-        };
-        let handshake = TlsAcceptor::from(certificate.current()).accept(stream);
-        match tokio::time::timeout(HANDSHAKE_MAX, handshake).await {
-            Ok(Ok(stream)) => http(stream, &each).await,
-            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        match stream {
+            Stream::Tcp(stream, peer) => tcp(stream, peer, &each).await,
+            #[cfg(unix)]
+            Stream::Proxy(stream) => http(stream, Peer::TrustedProxy, &each).await,
         }
     };
     tokio::select! {
@@ -157,11 +202,29 @@ async fn serve(stream: TcpStream, each: Each, _permit: OwnedSemaphorePermit) {
     }
 }
 
-async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send, each: &Each) {
-    let service = TowerToHyperService::new(each.router.clone());
+async fn tcp(stream: TcpStream, peer: Peer, each: &Each) {
+    // A response is sent at once, not when the next packet is full.
+    let _ = stream.set_nodelay(true);
+    let Some(certificate) = &each.certificate else {
+        return http(stream, peer, each).await;
+    };
+    let handshake = TlsAcceptor::from(certificate.current()).accept(stream);
+    match tokio::time::timeout(HANDSHAKE_MAX, handshake).await {
+        Ok(Ok(stream)) => http(stream, peer, each).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
+}
+
+async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer, each: &Each) {
+    let router = TowerToHyperService::new(each.router.clone());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_MAX)
+        .header_read_timeout(each.head_time)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);

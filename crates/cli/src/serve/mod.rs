@@ -4,15 +4,16 @@
 //! engine. It decides nothing about a session or a request.
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
-//! sockets, `tls` the certificate, `agents` the agents with their MCP servers, and `reload` the
-//! parts that are read anew while the service runs. `token`, `init` and `check` are the commands of
-//! these names.
+//! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
+//! their MCP servers, `reload` what is read anew while the service runs. `token`, `init` and `check`
+//! are the commands of these names.
 
 mod agents;
 mod check;
 mod command;
 mod connections;
 mod init;
+mod proxy_socket;
 mod reload;
 mod start;
 mod tls;

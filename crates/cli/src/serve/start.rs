@@ -8,15 +8,15 @@ use tokio::net::TcpListener;
 
 use super::agents::Ready;
 use super::reload::Reloader;
-use crate::config::{Config, KeySettings};
+use crate::config::{self, Config, KeySettings};
 use crate::failures::{Exit, Failure, IN_USE};
 use crate::files::destination;
 use crate::journal::{PATIENCE, keys, opening, os_user};
 use crate::text::one_line;
 use recount::engine::{Engine, Error, PROGRAM};
-use recount_server::{Access, TokenStore};
+use recount_server::{Access, Rates, Service, TokenStore};
 
-/// The access: tokens, and on loopback also the user who starts the service.
+/// The access: tokens, other parties, and on loopback also the user who starts the service.
 pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access, Failure> {
     let listen = config.listen().value;
     // A link in the log of a service that other machines reach would let their users in.
@@ -30,6 +30,17 @@ pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access,
         true => access.with_tls(),
         false => access,
     };
+    let limits = &config.settings.limits;
+    let mut rates = Rates::default();
+    if let Some(given) = &limits.requests_per_second {
+        rates.requests_per_second = given.value;
+    }
+    if let Some(given) = &limits.failures_per_minute {
+        rates.failures_per_minute = given.value;
+    }
+    let access = access.with_rates(rates);
+    let access = config::with_identities(access, &config.settings.access)
+        .map_err(|mistakes| config::wrong(config.name(), &mistakes))?;
     let Some(url) = &config.settings.access.public_url else {
         return Ok(access);
     };
@@ -37,6 +48,26 @@ pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access,
         let mistake = url.mistake(error.to_string()).to_string();
         Failure::new("config-file", mistake).exit(Exit::Usage)
     })
+}
+
+/// The service over the engine, with its limits.
+pub(super) fn service(config: &Config, engine: Engine, access: Access) -> Service {
+    let limits = &config.settings.limits;
+    let count = |it: u32| usize::try_from(it).unwrap_or(usize::MAX);
+    let mut service = Service::new(engine, access);
+    if let Some(given) = &limits.body_bytes {
+        service = service.body_max(count(given.value));
+    }
+    if let Some(given) = &limits.body_time {
+        service = service.body_time(given.value);
+    }
+    if let Some(given) = &limits.streams {
+        service = service.streams_of_each(count(given.value));
+    }
+    if let Some(given) = &limits.waiting {
+        service = service.waits_of_each(count(given.value));
+    }
+    service
 }
 
 /// The signals that ask to read the configuration anew. Without a listener they end the program.

@@ -74,13 +74,12 @@ impl Bench {
 
     /// Starts the program. Its output is read line by line.
     pub(crate) fn start(&self, arguments: &str) -> Started {
-        let mut child = self
+        let child = self
             .command(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Started { child, out }
+        Started::of(child)
     }
 
     /// Starts the simulator with a script. Returns its URL, too.
@@ -158,6 +157,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    /// A program that was started with its output in a pipe.
+    pub(crate) fn of(mut child: Child) -> Started {
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Started { child, out }
+    }
+
     /// Reads lines until one contains `wanted`, and returns that line.
     pub(crate) fn until(&mut self, wanted: &str) -> String {
         let mut read = String::new();

@@ -1,4 +1,4 @@
-//! The seam for credentials of other kinds, such as JWTs and headers of a trusted proxy.
+//! The seam for credentials of other kinds, as an embedding service has them.
 
 use async_trait::async_trait;
 use axum::http::header;

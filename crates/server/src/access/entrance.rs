@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use recount::engine::{Clock, SystemClock};
 use recount::session::{Actor, Timestamp};
 
 use super::authenticator::{Authenticator, bearer};
+#[cfg(feature = "jwt")]
+use super::jwt::Jwt;
 use super::logins::{ByCookie, Logins, cookie_of};
+use super::peer::Peer;
 use super::principal::Principal;
+use super::proxy::ProxyHeaders;
+use super::rates::{Counted, Rates};
 use super::role::{Grant, Role};
 use super::secret::{NoRandomness, Secret};
 use super::site::{self, NotAUrl, PublicUrl};
@@ -32,6 +38,9 @@ use crate::problems::{Code, Problem};
 #[derive(Clone)]
 pub struct Access {
     tokens: Option<Arc<TokenStore>>,
+    #[cfg(feature = "jwt")]
+    jwts: Vec<Arc<Jwt>>,
+    proxy: Option<Arc<ProxyHeaders>>,
     others: Vec<Arc<dyn Authenticator>>,
     /// The principal of the person who starts the service, if it may log in.
     owner: Option<Principal>,
@@ -40,6 +49,7 @@ pub struct Access {
     public_url: Option<PublicUrl>,
     /// True if the service itself encrypts its connections.
     has_tls: bool,
+    counted: Arc<Counted>,
     clock: Arc<dyn Clock>,
 }
 
@@ -59,12 +69,16 @@ impl Access {
         let name = format!("recount_session_{:08x}", clock.entropy() >> 32);
         Access {
             tokens: None,
+            #[cfg(feature = "jwt")]
+            jwts: Vec::new(),
+            proxy: None,
             others: Vec::new(),
             owner: None,
             logins: Arc::default(),
             cookie_name: name.into(),
             public_url: None,
             has_tls: false,
+            counted: Arc::new(Counted::new(Rates::default())),
             clock,
         }
     }
@@ -98,7 +112,30 @@ impl Access {
         Access { tokens, ..self }
     }
 
-    /// Admits requests that this authenticator knows. It is asked after the tokens.
+    /// Admits requests with JWTs of an issuer. May be called for several issuers.
+    #[cfg(feature = "jwt")]
+    #[must_use]
+    pub fn with_jwt(mut self, jwt: Jwt) -> Access {
+        self.jwts.push(Arc::new(jwt));
+        self
+    }
+
+    /// Admits requests in which a trusted reverse proxy names the user. Its headers count on
+    /// connections with the mark [`Peer::TrustedProxy`] alone.
+    #[must_use]
+    pub fn with_proxy(self, proxy: ProxyHeaders) -> Access {
+        let proxy = Some(Arc::new(proxy));
+        Access { proxy, ..self }
+    }
+
+    /// Sets the limits of requests over time. What was counted so far is forgotten.
+    #[must_use]
+    pub fn with_rates(self, rates: Rates) -> Access {
+        let counted = Arc::new(Counted::new(rates));
+        Access { counted, ..self }
+    }
+
+    /// Admits requests that this authenticator knows. It is asked after the other ways.
     #[must_use]
     pub fn with_authenticator(mut self, other: Arc<dyn Authenticator>) -> Access {
         self.others.push(other);
@@ -155,6 +192,27 @@ impl Access {
         self.logins.link(owner.clone(), now).map(Some)
     }
 
+    /// Opens a session of a browser for a principal that the embedding service has authenticated,
+    /// such as by OpenID Connect. Returns the value of the header `Set-Cookie`.
+    ///
+    /// The session ends after twelve hours, or with `POST /v1/logout`.
+    ///
+    /// ```
+    /// use recount::session::Actor;
+    /// use recount_server::{Access, Grant, Principal, Role};
+    /// let access = Access::none();
+    /// let ada = Principal::new(Actor::embedder("ada"), vec![Grant::everywhere(Role::Approver)]);
+    /// assert!(access.open_session(ada)?.contains("; HttpOnly; SameSite=Lax"));
+    /// # Ok::<(), recount_server::NoRandomness>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the system gives no random bytes.
+    pub fn open_session(&self, principal: Principal) -> Result<String, NoRandomness> {
+        let cookie = self.logins.open_for(principal, self.clock.now())?;
+        Ok(self.cookie_header(cookie.expose(), ""))
+    }
+
     /// Uses up a login token and returns the header that sets its cookie.
     pub(crate) fn log_in(&self, token: &str) -> Result<String, Problem> {
         let opened = self.logins.open(token, self.clock.now());
@@ -196,12 +254,37 @@ impl Access {
         site::check_site(request, self.public_url.as_ref())
     }
 
-    /// Returns the sender of the request.
+    /// Returns the sender of the request, and counts the request.
     ///
     /// Credentials in `Authorization` must be valid. Otherwise the request is refused, even if a
-    /// cookie would admit it.
+    /// cookie would admit it. In front of all is the user that a trusted proxy names.
     pub(crate) async fn admit(&self, request: &Parts) -> Result<Admitted, Problem> {
-        self.recognise(request, self.clock.now()).await
+        let now = self.clock.now();
+        let admitted = match self.recognise(request, now).await {
+            Ok(admitted) => admitted,
+            Err(problem) if self.has_credentials(request) => {
+                return Err(self.failed(request, problem));
+            }
+            Err(problem) => return Err(problem),
+        };
+        self.counted.request(&admitted.principal, now)?;
+        Ok(admitted)
+    }
+
+    /// Counts failed credentials. After too many of them from one peer, the problem reports that.
+    pub(crate) fn failed(&self, request: &Parts, problem: Problem) -> Problem {
+        if problem.code() != Code::Unauthenticated {
+            return problem;
+        }
+        let peer = request.extensions.get::<Peer>().copied();
+        let counted = self.counted.failure(peer, self.clock.now());
+        counted.err().unwrap_or(problem)
+    }
+
+    /// True if the request tries to prove its sender.
+    fn has_credentials(&self, request: &Parts) -> bool {
+        let headers = &request.headers;
+        headers.contains_key(AUTHORIZATION) || cookie_of(headers, &self.cookie_name).is_some()
     }
 
     /// Returns the sender of the request, as its credentials prove it at this time.
@@ -214,20 +297,30 @@ impl Access {
             principal,
             csrf: None,
         };
-        let token = bearer(request).filter(|it| it.starts_with(TOKEN_PREFIX));
-        if let (Some(token), Some(store)) = (token, &self.tokens) {
+        if let Some(proxy) = &self.proxy {
+            let named = proxy.recognise(request).map_err(|()| unauthenticated())?;
+            if let Some(principal) = named {
+                return Ok(by_header(principal));
+            }
+        }
+        let token = bearer(request);
+        let own = token.filter(|it| it.starts_with(TOKEN_PREFIX));
+        if let (Some(token), Some(store)) = (own, &self.tokens) {
             let known = store.recognise(token, now);
             return known.map(by_header).ok_or_else(unauthenticated);
+        }
+        #[cfg(feature = "jwt")]
+        if let Some(token) = token
+            && let Some(principal) = self.by_jwt(token, now).await?
+        {
+            return Ok(by_header(principal));
         }
         for other in &self.others {
             if let Some(principal) = other.authenticate(request).await? {
                 return Ok(by_header(principal));
             }
         }
-        if request
-            .headers
-            .contains_key(axum::http::header::AUTHORIZATION)
-        {
+        if request.headers.contains_key(AUTHORIZATION) {
             return Err(unauthenticated());
         }
         let cookie = cookie_of(&request.headers, &self.cookie_name);
@@ -237,6 +330,26 @@ impl Access {
             principal,
             csrf: Some(csrf),
         })
+    }
+
+    /// The principal of a JWT. `None`: it is none of a known issuer.
+    #[cfg(feature = "jwt")]
+    async fn by_jwt(&self, token: &str, now: Timestamp) -> Result<Option<Principal>, Problem> {
+        use super::jwt::Fault;
+        let Some(jwt) = self.jwts.iter().find(|it| it.is_named_by(token)) else {
+            return Ok(None);
+        };
+        match jwt.recognise(token, now).await {
+            Ok(principal) => Ok(Some(principal)),
+            Err(Fault::NoKeys) => {
+                let detail = "the keys of the issuer could not be fetched; try later";
+                Err(Problem::new(Code::IssuerKeys, detail))
+            }
+            Err(fault) => {
+                tracing::debug!(%fault, "a JWT is refused");
+                Err(unauthenticated())
+            }
+        }
     }
 }
 

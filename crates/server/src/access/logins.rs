@@ -81,25 +81,36 @@ impl Logins {
     /// Uses up a login token, opens a cookie session and returns the value of its cookie. `None`
     /// for a token that is used, expired or unknown.
     pub(super) fn open(&self, token: &str, now: Timestamp) -> Result<Option<Secret>, NoRandomness> {
-        let (cookie, csrf) = (Secret::generate("")?, Secret::generate("")?);
         let hash = SecretHash::of(token);
-        let mut state = self.state();
-        state.links.retain(|it| now < it.until);
-        let Some(at) = state.links.iter().position(|it| it.hash.matches(&hash)) else {
-            return Ok(None);
+        let link = {
+            let mut state = self.state();
+            state.links.retain(|it| now < it.until);
+            let at = state.links.iter().position(|it| it.hash.matches(&hash));
+            at.map(|at| state.links.remove(at))
         };
-        let link = state.links.remove(at);
+        let Some(link) = link else { return Ok(None) };
+        self.open_for(link.principal, now).map(Some)
+    }
+
+    /// Opens a cookie session for the principal and returns the value of its cookie.
+    pub(super) fn open_for(
+        &self,
+        principal: Principal,
+        now: Timestamp,
+    ) -> Result<Secret, NoRandomness> {
+        let (cookie, csrf) = (Secret::generate("")?, Secret::generate("")?);
+        let mut state = self.state();
         state.cookies.retain(|it| now < it.until);
         if state.cookies.len() >= COOKIES_MAX {
             state.cookies.remove(0);
         }
         state.cookies.push(CookieSession {
             hash: SecretHash::of(cookie.expose()),
-            principal: link.principal,
+            principal,
             csrf,
             until: Timestamp(now.0.saturating_add(COOKIE_LIFE_US)),
         });
-        Ok(Some(cookie))
+        Ok(cookie)
     }
 
     /// The principal of a cookie.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recount::session::Actor;
+use recount::session::{Actor, Authentication};
 
 use super::role::{AgentScope, Grant, Role};
 
@@ -24,6 +24,10 @@ pub struct Principal {
     grants: Vec<Grant>,
 }
 
+/// The person or program behind a principal, whatever credentials prove it: the way in which the
+/// name was verified, its issuer, and the name.
+pub(crate) type Who = (Authentication, Option<String>, String);
+
 impl Principal {
     /// A principal with these grants. Without one, no session exists for it.
     #[must_use]
@@ -35,6 +39,13 @@ impl Principal {
     #[must_use]
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// The person or program by which limits count.
+    pub(crate) fn who(&self) -> Who {
+        let actor = &self.actor;
+        let issuer = actor.issuer().map(str::to_owned);
+        (actor.authenticated_by, issuer, actor.name.clone())
     }
 
     /// The grants.

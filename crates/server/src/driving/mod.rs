@@ -8,5 +8,5 @@ mod places;
 mod wakes;
 
 pub(crate) use held::{HeldSessions, NewCall};
-pub(crate) use places::Places;
+pub(crate) use places::{Place, Places};
 pub(crate) use wakes::{changes_pending, concerns, ends_a_call, may_be_claimable};

@@ -1,53 +1,136 @@
-//! Places: a bound on what many requests do at the same time.
+//! Places: a bound on what many requests do at the same time, as a whole and for each principal.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::access::{Principal, Who};
 use crate::problems::{Code, Problem};
+
+/// The number of principals from which those without a place are forgotten.
+const SWEEP_FROM: usize = 256;
 
 /// A bounded number of places.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    free: Arc<Semaphore>,
+    all: Arc<Semaphore>,
     max: usize,
+    /// The maximum number of places of one principal.
+    each: usize,
+    of: Arc<Mutex<BTreeMap<Who, Weak<Semaphore>>>>,
+    /// The principal that takes the places. `None`: only the bound of all counts.
+    who: Option<Who>,
+}
+
+/// A place, which is free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_one: Option<OwnedSemaphorePermit>,
 }
 
 impl Places {
-    pub(crate) fn new(max: usize) -> Places {
+    pub(crate) fn new(max: usize, each: usize) -> Places {
         let max = max.min(Semaphore::MAX_PERMITS);
         Places {
-            free: Arc::new(Semaphore::new(max)),
+            all: Arc::new(Semaphore::new(max)),
             max,
+            each: each.min(max),
+            of: Arc::default(),
+            who: None,
         }
     }
 
-    /// Takes a place until the permit is dropped. All places taken are a problem.
-    pub(crate) fn take(&self, what: &str) -> Result<OwnedSemaphorePermit, Problem> {
-        self.free.clone().try_acquire_owned().map_err(|_| {
-            let detail = format!("all {} places for {what} are taken; try later", self.max);
+    /// The same places, with another bound for all.
+    pub(crate) fn max(self, max: usize) -> Places {
+        Places::new(max, self.each)
+    }
+
+    /// The same places, with another bound for each principal.
+    pub(crate) fn each(self, each: usize) -> Places {
+        Places::new(self.max, each)
+    }
+
+    /// The same places, as this principal takes them.
+    pub(crate) fn of(&self, principal: &Principal) -> Places {
+        Places {
+            who: Some(principal.who()),
+            ..self.clone()
+        }
+    }
+
+    /// Takes a place until it is dropped. All places taken are a problem.
+    pub(crate) fn take(&self, what: &str) -> Result<Place, Problem> {
+        let taken = |by: &str, max: usize| {
+            let detail = format!("all {max} places{by} for {what} are taken; try later");
             Problem::new(Code::TooManyRequests, detail)
+        };
+        let of_one = match &self.who {
+            None => None,
+            Some(who) => {
+                let own = self.own(who).try_acquire_owned();
+                Some(own.map_err(|_| taken(" of the principal", self.each))?)
+            }
+        };
+        let of_all = self.all.clone().try_acquire_owned();
+        Ok(Place {
+            _of_all: of_all.map_err(|_| taken("", self.max))?,
+            _of_one: of_one,
         })
     }
 
     /// The number of places that are taken.
     pub(crate) fn taken(&self) -> usize {
-        self.max.saturating_sub(self.free.available_permits())
+        self.max.saturating_sub(self.all.available_permits())
+    }
+
+    /// The places of a principal. They are kept as long as one is taken.
+    fn own(&self, who: &Who) -> Arc<Semaphore> {
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = of.get(who).and_then(Weak::upgrade) {
+            return own;
+        }
+        if of.len() >= SWEEP_FROM {
+            of.retain(|_, own| own.strong_count() > 0);
+        }
+        let own = Arc::new(Semaphore::new(self.each));
+        of.insert(who.clone(), Arc::downgrade(&own));
+        own
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use recount::session::Actor;
+
     use super::*;
 
     #[test]
     fn place_is_free_again_after_its_permit() {
-        let places = Places::new(1);
+        let places = Places::new(1, 1);
         let first = places.take("tests").unwrap();
         assert_eq!(places.taken(), 1);
         let refused = places.take("tests").unwrap_err();
         assert_eq!(refused.code(), Code::TooManyRequests);
         drop(first);
         assert!(places.take("tests").is_ok());
+    }
+
+    #[test]
+    fn one_principal_does_not_take_all_places() {
+        let places = Places::new(3, 2);
+        let of = |name: &str| places.of(&Principal::new(Actor::token(name), Vec::new()));
+        let first = of("ada").take("tests").unwrap();
+        let _second = of("ada").take("tests").unwrap();
+        assert!(of("ada").take("tests").is_err());
+        let other = of("bob").take("tests").unwrap();
+        assert!(of("bob").take("tests").is_err(), "all are taken");
+        drop(first);
+        let _third = of("ada").take("tests").unwrap();
+        assert!(of("ada").take("tests").is_err(), "the bound is kept");
+        drop(other);
+        assert!(of("bob").take("tests").is_ok());
+        assert_eq!(places.taken(), 2);
     }
 }

@@ -64,6 +64,7 @@ codes! {
     NotFound "not-found" NOT_FOUND "No such resource";
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED "No such method here";
     ContentType "content-type" UNSUPPORTED_MEDIA_TYPE "The body is not JSON by its content type";
+    TooSlow "too-slow" REQUEST_TIMEOUT "The body of the request comes too slowly";
     NotJson "not-json" UNPROCESSABLE_ENTITY "The body is not strict JSON";
     BadRequest "bad-request" UNPROCESSABLE_ENTITY "The request is malformed";
     NotAnId "not-an-id" UNPROCESSABLE_ENTITY "An id is malformed";
@@ -150,6 +151,7 @@ codes! {
     // The service.
     Draining "draining" SERVICE_UNAVAILABLE "The service is shutting down";
     NoSpace "no-space" SERVICE_UNAVAILABLE "The disk of the journal is nearly full";
+    IssuerKeys "issuer-keys" SERVICE_UNAVAILABLE "The keys of the issuer of tokens are not there";
     NotWritable "not-writable" SERVICE_UNAVAILABLE "The journal cannot be written";
     Unreadable "unreadable" INTERNAL_SERVER_ERROR "A record cannot be read";
     NewerRules "newer-rules" INTERNAL_SERVER_ERROR "The session has newer rules";

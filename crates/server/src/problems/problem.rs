@@ -16,8 +16,8 @@ use super::codes::Code;
 /// The content type of a problem.
 pub(crate) const CONTENT_TYPE: &str = "application/problem+json";
 
-/// The time after which a client should try again, in seconds.
-const RETRY_AFTER_S: u16 = 5;
+/// The time after which a client should try again, in seconds, unless the problem knows better.
+const RETRY_AFTER_S: u64 = 5;
 
 /// A problem: the body of every response that is no success (RFC 9457).
 ///
@@ -89,6 +89,10 @@ struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     on_record: Option<Box<OnRecord>>,
+    /// The time after which a client should try again, in seconds. It is a header.
+    #[serde(skip)]
+    #[schema(ignore)]
+    retry_after_s: u64,
 }
 
 impl Problem {
@@ -116,6 +120,7 @@ impl Problem {
             leaves_open: false,
             instead: None,
             on_record: None,
+            retry_after_s: RETRY_AFTER_S,
         };
         Problem(Box::new(content))
     }
@@ -130,6 +135,15 @@ impl Problem {
     pub(crate) fn is_refusal(&self) -> bool {
         // Only the conversion of a refusal names a session.
         self.0.session.is_some()
+    }
+
+    /// The problem with the time after which a client should try again, in microseconds.
+    pub(crate) fn retry_after(mut self, wait_us: i64) -> Problem {
+        let seconds = u64::try_from(wait_us)
+            .unwrap_or_default()
+            .div_ceil(1_000_000);
+        self.0.retry_after_s = seconds.max(1);
+        self
     }
 
     /// The problem with another code and the same description.
@@ -183,12 +197,13 @@ impl From<Refusal> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, code) = (self.code().status(), self.code());
+        let retry_after = HeaderValue::from(self.0.retry_after_s);
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
         match status.as_u16() {
             429 | 503 => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+                headers.insert(header::RETRY_AFTER, retry_after);
             }
             401 => {
                 let bearer = HeaderValue::from_static("Bearer");

@@ -1,4 +1,6 @@
-//! Request bodies: strict JSON with limits of size and depth.
+//! Request bodies: strict JSON with limits of size, depth and time.
+
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -6,12 +8,21 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use recount_text::json::{JsonProblem, check};
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::problems::{Code, Problem};
 
 /// The default maximum size of a body, in bytes. As at the control socket, it is the largest record
 /// and the JSON around it.
 pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
+
+/// The default maximum time for a body. Without it, a client that sends one byte after another
+/// holds a connection as long as it likes.
+pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The maximum time for the body of a request, among its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyTime(pub(crate) Duration);
 
 /// The maximum depth of a body. A record holds no deeper JSON.
 const DEPTH_MAX: usize = 128;
@@ -55,9 +66,15 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for StrictOrE
     }
 }
 
-/// Reads the whole body, up to the limit of the router.
+/// Reads the whole body, up to the limits of the router.
 pub(crate) async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
-    Bytes::from_request(request, state).await.map_err(|error| {
+    let time = request.extensions().get::<BodyTime>();
+    let time = time.map_or(BODY_TIME_MAX, |it| it.0);
+    let Ok(read) = timeout(time, Bytes::from_request(request, state)).await else {
+        let detail = format!("the body did not come within {time:?}");
+        return Err(Problem::new(Code::TooSlow, detail));
+    };
+    read.map_err(|error| {
         let is_too_large = error.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE;
         match error {
             BytesRejection::FailedToBufferBody(_) if is_too_large => Problem::new(

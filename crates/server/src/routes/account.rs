@@ -70,6 +70,7 @@ pub(crate) async fn log_in(
     State(service): State<Service>,
     method: Method,
     params: Params,
+    request: Request,
 ) -> Result<Response, Problem> {
     // A program that looks at a link before it is opened must not use it up.
     if method == Method::HEAD {
@@ -78,7 +79,9 @@ pub(crate) async fn log_in(
         return Ok((allowed, problem).into_response());
     }
     params.only(&["token"])?;
-    let cookie = service.access.log_in(params.one("token")?.unwrap_or(""))?;
+    let opened = service.access.log_in(params.one("token")?.unwrap_or(""));
+    let (parts, _) = request.into_parts();
+    let cookie = opened.map_err(|problem| service.access.failed(&parts, problem))?;
     let location = (header::LOCATION, HeaderValue::from_static(AFTER_LOGIN));
     Ok((
         StatusCode::SEE_OTHER,

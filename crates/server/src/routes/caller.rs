@@ -43,8 +43,11 @@ impl FromRequestParts<Service> for Caller {
             let detail = "the service is shutting down; repeat the request at the next one";
             return Err(Problem::new(Code::Draining, detail));
         }
+        let mut service = service.clone();
+        service.waits = service.waits.of(&principal);
+        service.streams = service.streams.of(&principal);
         Ok(Caller {
-            service: service.clone(),
+            service,
             principal,
             credentials,
         })

@@ -7,11 +7,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::message::{HEARTBEAT, Message, json};
 use crate::access::Proof;
+use crate::driving::Place;
 use crate::problems::Problem;
 use crate::service::Service;
 
@@ -39,7 +39,7 @@ struct Stream<S> {
     proof: Proof,
     expires: Instant,
     is_over: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Starts a stream of the source's messages. All places taken are a problem.

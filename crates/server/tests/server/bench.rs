@@ -139,6 +139,15 @@ impl Bench {
         self.directory.path().join("tokens.json")
     }
 
+    /// The bench with another service.
+    pub(crate) fn over_service(self, service: Service) -> Bench {
+        Bench {
+            router: service.clone().router(),
+            service,
+            ..self
+        }
+    }
+
     /// A new token with these grants.
     pub(crate) fn token(&self, name: &str, grants: &[Grant]) -> String {
         let new = grants

@@ -89,6 +89,25 @@ async fn cookie_is_of_no_use_after_the_logout() {
 }
 
 #[tokio::test]
+async fn session_of_an_embedders_login_is_a_cookie_like_others() {
+    use recount::session::Actor;
+    use recount_server::{Grant, Principal, Role};
+    let bench = Bench::over(engine().await);
+    let bob = Principal::new(Actor::embedder("bob"), vec![Grant::everywhere(Role::Admin)]);
+    let set = bench.access.open_session(bob).unwrap();
+    let cookie = set.split(';').next().unwrap().to_owned();
+    let me = Request::get("/v1/me").header("cookie", &cookie);
+    let me = bench.send(me, Body::empty()).await.json();
+    assert_eq!(me["actor"]["name"], "bob");
+    let csrf = me["csrf"].as_str().unwrap().to_owned();
+    let login = Login { cookie, csrf };
+    let without = bench.send(pausing(&login), everything()).await;
+    assert_eq!(without.code(), "csrf-token");
+    let with = pausing(&login).header("x-recount-csrf", &login.csrf);
+    assert_eq!(bench.send(with, everything()).await.status, 200);
+}
+
+#[tokio::test]
 async fn invalid_token_is_not_saved_by_a_cookie() {
     let bench = Bench::over(engine().await);
     let login = log_in(&bench).await;

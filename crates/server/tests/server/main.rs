@@ -17,8 +17,16 @@ mod clock;
 mod documents;
 mod driving;
 mod guessing;
+#[cfg(feature = "jwt")]
+mod issuer;
+#[cfg(feature = "jwt")]
+mod jwts;
+#[cfg(feature = "jwt")]
+mod key_urls;
+mod limits;
 mod listings;
 mod matrix;
+mod proxies;
 mod repeating;
 mod reports;
 mod revoking;

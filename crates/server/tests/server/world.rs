@@ -3,7 +3,7 @@
 use recount::engine::{ClaimRequest, EngineBuilder, LiveHandle, Updates};
 use recount::prelude::{Actor, Agent, Engine, T, ToolConfirmation, json};
 use recount::session::{AllowFor, Decision, Event, Identity, RequestId, Seq, SessionId};
-use recount_server::{Grant, Role};
+use recount_server::{Access, Grant, Role};
 
 use crate::bench::Bench;
 
@@ -40,8 +40,12 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> World {
-        let engine = engine().await;
-        let bench = Bench::over(engine);
+        World::with(|access| access).await
+    }
+
+    /// A world whose service also admits others.
+    pub(crate) async fn with(more: impl FnOnce(Access) -> Access) -> World {
+        let bench = Bench::with(engine().await, more);
         World {
             own: place(&bench.engine, "support", "acme", "own-text").await,
             other_tenant: place(&bench.engine, "support", "globex", FOREIGN).await,

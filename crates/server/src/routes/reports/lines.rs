@@ -6,9 +6,9 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::access::Proof;
+use crate::driving::Place;
 use crate::problems::Problem;
 
 /// A report of which parts are read as the client takes them.
@@ -25,14 +25,14 @@ struct Report<P> {
     /// The proof of the client, which every part needs.
     proof: Proof,
     is_over: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Returns a response of the parts.
 pub(super) fn response(
     parts: impl Parts,
     proof: Proof,
-    place: OwnedSemaphorePermit,
+    place: Place,
     content_type: &'static str,
 ) -> Response {
     let report = Report {

@@ -1,0 +1,124 @@
+//! The Unix socket of a trusted reverse proxy, which no other user can open.
+
+use std::path::PathBuf;
+
+use crate::config::ProxySettings;
+use crate::failures::Failure;
+
+#[cfg(unix)]
+pub(super) use unix::ProxySocket;
+
+/// Without Unix sockets there is none; the configuration says so before.
+#[cfg(not(unix))]
+pub(super) enum ProxySocket {}
+
+#[cfg(not(unix))]
+impl ProxySocket {
+    pub(super) fn bind(settings: &ProxySettings) -> Result<ProxySocket, Failure> {
+        Err(failed(
+            &settings.socket.value,
+            "this system has no Unix sockets",
+        ))
+    }
+}
+
+fn failed(path: &PathBuf, what: impl std::fmt::Display) -> Failure {
+    let path = crate::text::shown(path);
+    Failure::new("listen", format!("failed to listen on {path}: {what}"))
+        .advice("give another path with socket in [access.proxy]")
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{self, DirBuilder, Permissions};
+    use std::io::{self, ErrorKind};
+    use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+    use std::os::unix::net::UnixStream as BlockingStream;
+    use std::path::Path;
+
+    use tokio::net::{UnixListener, UnixStream};
+
+    use super::{Failure, PathBuf, ProxySettings, failed};
+
+    /// The permissions of the socket unless the settings have others: those of its user.
+    const MODE: u32 = 0o600;
+
+    /// A socket that is bound to a path. Its file is removed at the end.
+    pub(in crate::serve) struct ProxySocket {
+        listener: UnixListener,
+        path: PathBuf,
+        /// The device and the number of the file.
+        file: (u64, u64),
+    }
+
+    impl ProxySocket {
+        /// Binds the socket. A socket on which no process listens any more is replaced.
+        pub(in crate::serve) fn bind(settings: &ProxySettings) -> Result<ProxySocket, Failure> {
+            let path = &settings.socket.value;
+            expect_vacant(path)?;
+            let mode = settings.socket_mode.as_ref().map_or(MODE, |it| it.value);
+            let bound = bind_privately(path, mode).and_then(|listener| {
+                let facts = path.symlink_metadata()?;
+                Ok((listener, (facts.dev(), facts.ino())))
+            });
+            let (listener, file) = bound.map_err(|error| failed(path, error))?;
+            Ok(ProxySocket {
+                listener,
+                path: path.clone(),
+                file,
+            })
+        }
+
+        pub(in crate::serve) async fn accept(&self) -> io::Result<UnixStream> {
+            self.listener.accept().await.map(|(stream, _)| stream)
+        }
+    }
+
+    impl Drop for ProxySocket {
+        fn drop(&mut self) {
+            let facts = self.path.symlink_metadata();
+            // A later service may have its socket there.
+            if facts.is_ok_and(|it| (it.dev(), it.ino()) == self.file) {
+                // A file that remains is replaced with the next start.
+                let _ = fs::remove_file(&self.path);
+            }
+        }
+    }
+
+    /// Refuses a path at which another process listens, or at which there is no socket.
+    fn expect_vacant(path: &PathBuf) -> Result<(), Failure> {
+        let facts = match path.symlink_metadata() {
+            Ok(facts) => facts,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(path, error)),
+        };
+        if !facts.file_type().is_socket() {
+            return Err(failed(path, "it is another kind of file"));
+        }
+        match BlockingStream::connect(path) {
+            Ok(_) => Err(failed(path, "another process already listens there")),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => Err(failed(path, error)),
+        }
+    }
+
+    /// Binds a socket in a directory that no other user can enter, and moves it to its path once it
+    /// has its permissions.
+    fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
+        let name = format!(".recount-{}", std::process::id());
+        let directory = path.parent().unwrap_or(Path::new("")).join(name);
+        DirBuilder::new().mode(0o700).create(&directory)?;
+        let inside = directory.join("s");
+        let bound = UnixListener::bind(&inside).and_then(|listener| {
+            fs::set_permissions(&inside, Permissions::from_mode(mode))?;
+            fs::rename(&inside, path)?;
+            Ok(listener)
+        });
+        if bound.is_err() {
+            // It may not have been created.
+            let _ = fs::remove_file(&inside);
+        }
+        fs::remove_dir(&directory)?;
+        bound
+    }
+}
