@@ -62,6 +62,7 @@ fn pages() -> Vec<PathBuf> {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "benches/README.md",
+        "clients/packages/README.md",
         "clients/python/README.md",
         "journal/README.md",
         "docs",

@@ -44,6 +44,15 @@ impl Span {
     }
 }
 
+/// The free space of the disk of a journal, in bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Space {
+    /// The bytes that are free on the disk.
+    pub free: u64,
+    /// The bytes that stay free: with fewer, appends are rejected.
+    pub floor: u64,
+}
+
 /// Stores streams of records. Every read sees all appends that were acknowledged before it.
 ///
 /// Example: a call waits for an answer until a deadline, and is answered.
@@ -259,6 +268,14 @@ pub trait Journal: Send + Sync + 'static {
     /// [`Error::NoSpace`]; [`Error::Io`] if the system cannot report the free space.
     fn room(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Returns the free space of the disk, and how much of it stays free. `None` without a disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the system cannot report the free space.
+    fn space(&self) -> Result<Option<Space>, Error> {
+        Ok(None)
     }
 
     /// True if acknowledged appends outlive the process.

@@ -19,7 +19,7 @@ pub use error::{Error, Malformed};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
 pub use hash::{Hash, NotAHash};
-pub use journal::{BoxFuture, Commit, Journal, Span, block_on};
+pub use journal::{BoxFuture, Commit, Journal, Space, Span, block_on};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};
 pub use maintenance::export::export;
 pub use maintenance::import::{Imported, import};

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use recount::Engine;
+use recount_journal::Error as JournalError;
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -139,6 +140,14 @@ impl Service {
     #[must_use]
     pub fn is_draining(&self) -> bool {
         *self.draining.borrow()
+    }
+
+    /// Checks whether the journal takes records. One that is closed, or that has stopped after a
+    /// failure, has no position.
+    pub(crate) async fn check_writable(&self) -> Result<(), JournalError> {
+        let journal = self.engine.ledger().journal();
+        journal.position().await?;
+        journal.room()
     }
 
     /// Waits until the service drains.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::directory::snapshots;
 use super::disk_journal::{DiskJournal, Ending};
 use crate::index::Index;
-use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Span};
+use crate::{Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Space, Span};
 
 /// The number of spans that are read under one lock of the state.
 const SPANS_AT_ONCE: usize = 256;
@@ -123,6 +123,10 @@ impl Journal for DiskJournal {
 
     fn room(&self) -> Result<(), Error> {
         self.shared.room()
+    }
+
+    fn space(&self) -> Result<Option<Space>, Error> {
+        self.shared.floor.space().map(Some)
     }
 
     fn is_durable(&self) -> bool {

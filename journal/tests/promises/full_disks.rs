@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use recount_journal::testing::MemoryDisk;
-use recount_journal::{DiskJournal, Durability, Error, IndexState, Journal, block_on};
+use recount_journal::{
+    DiskJournal, Durability, Error, IndexState, Journal, MemoryJournal, Space, block_on,
+};
 
 use crate::stream::{Stream, options};
 
@@ -82,6 +84,12 @@ fn room_is_told_without_an_append() {
     journal.room().unwrap();
     disk.set_free_space(999);
     assert!(no_room(&journal));
+    let space = Space {
+        free: 999,
+        floor: 1_000,
+    };
+    assert_eq!(journal.space().unwrap(), Some(space));
+    assert_eq!(MemoryJournal::new().space().unwrap(), None);
     // The next append checks the space, however many appends were since the last check.
     let told = block_on(journal.append(Stream::new(1).next(&["{}"]))).unwrap_err();
     assert!(matches!(told, Error::NoSpace { .. }), "{told}");

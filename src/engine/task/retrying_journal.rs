@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_journal::{
-    Append, BoxFuture, Commit, Error as JournalError, Hash, Head, Journal, Line, OpenItem, Span,
+    Append, BoxFuture, Commit, Error as JournalError, Hash, Head, Journal, Line, OpenItem, Space,
+    Span,
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -167,6 +168,10 @@ impl Journal for RetryingJournal {
 
     fn room(&self) -> Result<(), JournalError> {
         self.inner.room()
+    }
+
+    fn space(&self) -> Result<Option<Space>, JournalError> {
+        self.inner.space()
     }
 
     fn is_durable(&self) -> bool {

@@ -47,10 +47,7 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<Json<Health>
     if service.is_draining() {
         return Err(Problem::new(Code::Draining, "the service is shutting down"));
     }
-    let journal = service.engine.ledger().journal();
-    // A journal that is closed or stopped after a failure has no position.
-    let readable = journal.position().await.map(drop);
-    match readable.and_then(|()| journal.room()) {
+    match service.check_writable().await {
         Ok(()) => Ok(OK),
         Err(error) => Err(not_ready(error.into())),
     }

@@ -307,12 +307,19 @@ async fn client_sees_the_calls_of_its_tools_alone() {
         (other.status.as_u16(), other.code()),
         (403, "role-missing".to_owned())
     );
-    for path in ["", "/calls", "/records", "/state"] {
+    for path in ["/calls", "/records", "/state"] {
         let refused = bench.get(&packer, &format!("{session}{path}")).await;
         assert_eq!(refused.code(), "role-missing", "{path}");
     }
+    // It finds the sessions that it may drive, and no others.
     let listed = bench.get(&packer, "/v1/sessions").await.json();
-    assert_eq!(listed["items"], json!([]));
+    let ids: Vec<_> = listed["items"].as_array().unwrap().iter().collect();
+    assert_eq!(ids.len(), 1, "{listed}");
+    assert_eq!(ids[0]["id"], world.own.session.to_string());
+    let own = bench.get(&packer, &session).await;
+    assert_eq!(own.json()["id"], world.own.session.to_string());
+    let foreign = format!("/v1/sessions/{}", world.other_tenant.session);
+    assert_eq!(bench.get(&packer, &foreign).await.code(), "unknown-session");
     let made = call(bench, &packer, &session, "k1", 0, json!({"tool": "look"})).await;
     assert_eq!(made.code(), "role-missing");
     let unknown = bench.get(&packer, &format!("{session}/calls/999")).await;

@@ -1,8 +1,14 @@
 //! Reports: the audit, exports, checks and metrics, each within the grants of the caller.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
-use recount_server::Role;
+use recount::Engine;
+use recount_journal::DiskJournal;
+use recount_journal::testing::MemoryDisk;
+use recount_server::{Grant, Role};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Event};
@@ -218,4 +224,46 @@ async fn metrics_count_what_the_caller_sees() {
         .text;
     assert!(client.contains("recount_sessions_open 0"), "{client}");
     assert_eq!(bench.get("", "/metrics").await.status, 401);
+}
+
+#[tokio::test]
+async fn metrics_show_if_the_journal_takes_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = MemoryDisk::new();
+    let options = DiskJournal::options(directory.path().join("journal"));
+    let journal = options.disk(Arc::new(disk.clone())).floor_bytes(1_000);
+    let journal = Arc::new(journal.create(true).open().unwrap());
+    let engine = Engine::builder(directory.path().join("journal")).journal(journal);
+    let bench = Bench::over(engine.open().await.unwrap());
+    let admin = bench.admin();
+    let has = async |line: &str| {
+        let text = bench.get(&admin, "/metrics").await.text;
+        assert!(text.lines().any(|it| it == line), "{line}: {text}");
+    };
+    has("recount_journal_writable 1").await;
+    has("recount_journal_floor_bytes 1000").await;
+    disk.set_free_space(999);
+    has("recount_journal_writable 0").await;
+    has("recount_journal_free_bytes 999").await;
+    disk.set_free_space(5_000);
+    has("recount_journal_writable 1").await;
+    has("recount_journal_free_bytes 5000").await;
+    let one_agent = Grant::everywhere(Role::Viewer).of_agent("support");
+    let one_agent = bench.token("ada", &[one_agent]);
+    let scoped = bench.get(&one_agent, "/metrics").await;
+    assert!(!scoped.text.contains("_journal_"), "{}", scoped.text);
+}
+
+#[tokio::test]
+async fn metrics_of_a_closed_journal_say_so() {
+    let world = World::new().await;
+    let bench = &world.bench;
+    bench.engine.shutdown(Duration::ZERO).await.unwrap();
+    let all = bench.get(&bench.admin(), "/metrics").await;
+    assert_eq!(all.status, 200);
+    let line = "recount_journal_writable 0";
+    assert!(all.text.lines().any(|it| it == line), "{}", all.text);
+    assert!(!all.text.contains("recount_pending"), "{}", all.text);
+    let own = bench.get(&world.tenant(Role::Viewer), "/metrics").await;
+    assert_eq!(own.status, 503, "{}", own.text);
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::Error;
 use crate::files::disk::Disk;
 use crate::index::FREE_SPACE_MIN;
+use crate::{Error, Space};
 
 /// The number of appends between two checks of the disk while there is room.
 const CHECK_EVERY: u32 = 64;
@@ -55,15 +55,24 @@ impl Floor {
         if least == 0 {
             return Ok(());
         }
-        let free = self
-            .disk
-            .free_space()
-            .map_err(Error::io("ask for the free space of the disk"))?;
+        let Space { free, .. } = self.space()?;
         if free >= least {
             return Ok(());
         }
         self.check_at_next_append();
         Err(Error::NoSpace {
+            free,
+            floor: self.floor,
+        })
+    }
+
+    /// The free space now, and the floor.
+    pub(in crate::store) fn space(&self) -> Result<Space, Error> {
+        let free = self
+            .disk
+            .free_space()
+            .map_err(Error::io("ask for the free space of the disk"))?;
+        Ok(Space {
             free,
             floor: self.floor,
         })

@@ -18,7 +18,8 @@ const READ: usize = 512;
 
 /// Returns metrics about the sessions that the caller may read, in the text format of Prometheus.
 ///
-/// Counters of the whole service are only shown to a reader of all sessions.
+/// Those of the journal and the counters of the whole service are only shown to a reader of all
+/// sessions. If the journal cannot be read, these remain.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -32,10 +33,16 @@ const READ: usize = 512;
 )]
 pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoResponse, Problem> {
     params.only(&[])?;
-    let open = Open::of(&caller).await?;
+    let reads_everything = caller.principal.role_over_everything() >= Some(Role::Viewer);
     let mut text = Exposition::default();
-    open.write(&mut text, caller.service.access.now());
-    if caller.principal.role_over_everything() >= Some(Role::Viewer) {
+    match Open::of(&caller).await {
+        Ok(open) => open.write(&mut text, caller.service.access.now()),
+        // The metrics of the journal tell an operator about it.
+        Err(_) if reads_everything => {}
+        Err(problem) => return Err(problem),
+    }
+    if reads_everything {
+        write_journal(&caller, &mut text).await;
         write_service(&caller, &mut text);
     }
     let content_type = HeaderValue::from_static(CONTENT_TYPE);
@@ -148,6 +155,33 @@ impl Open {
             self.in_doubt as f64,
         );
     }
+}
+
+/// Adds the metrics of the journal.
+async fn write_journal(caller: &Caller, text: &mut Exposition) {
+    let is_writable = caller.service.check_writable().await.is_ok();
+    text.single(
+        "recount_journal_writable",
+        Kind::Gauge,
+        "1 if the journal takes records, 0 if it rejects them.",
+        f64::from(u8::from(is_writable)),
+    );
+    // A journal in memory has no disk, and one whose disk is gone cannot report it.
+    let Ok(Some(space)) = caller.ledger().journal().space() else {
+        return;
+    };
+    text.single(
+        "recount_journal_free_bytes",
+        Kind::Gauge,
+        "Free bytes on the disk of the journal.",
+        space.free as f64,
+    );
+    text.single(
+        "recount_journal_floor_bytes",
+        Kind::Gauge,
+        "Bytes that stay free: with fewer, the journal rejects records.",
+        space.floor as f64,
+    );
 }
 
 /// Adds the metrics of the whole service.
