@@ -315,9 +315,9 @@ async fn client_sees_the_calls_of_its_tools_alone() {
     let listed = bench.get(&packer, "/v1/sessions").await.json();
     let ids: Vec<_> = listed["items"].as_array().unwrap().iter().collect();
     assert_eq!(ids.len(), 1, "{listed}");
-    assert_eq!(ids[0]["id"], world.own.session.to_string());
+    assert_eq!(ids[0]["session"], world.own.session.to_string());
     let own = bench.get(&packer, &session).await;
-    assert_eq!(own.json()["id"], world.own.session.to_string());
+    assert_eq!(own.json()["session"], world.own.session.to_string());
     let foreign = format!("/v1/sessions/{}", world.other_tenant.session);
     assert_eq!(bench.get(&packer, &foreign).await.code(), "unknown-session");
     let made = call(bench, &packer, &session, "k1", 0, json!({"tool": "look"})).await;
