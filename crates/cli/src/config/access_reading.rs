@@ -105,7 +105,7 @@ fn jwt_keys(section: &Section<'_>) -> Option<JwtKeys> {
 fn algorithms(section: &Section<'_>) -> Vec<Given<JwtAlgorithm>> {
     let mut algorithms = Vec::new();
     for given in section.texts("algorithms") {
-        match given.value.parse() {
+        match given.value.parse::<JwtAlgorithm>() {
             Ok(value) => algorithms.push(Given {
                 value,
                 place: given.place,

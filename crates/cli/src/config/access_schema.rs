@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::access_reading::SOCKET_MODES;
-use super::schema::{duration, flag, table, text, texts};
+use super::schema::{duration, flag, table, text};
 use recount_server::{JwtAlgorithm, Role};
 
 pub(super) fn access() -> Value {

@@ -186,7 +186,8 @@ fn race(bench: &Bench, web: &Web, request: &str, people: [&Value; 2], round: u64
         };
         let (ada, eve) = (over_http(ada, true), over_http(eve, round % 2 == 0));
         let verb = if round % 3 == 0 { "deny" } else { "approve" };
-        let line = scope.spawn(|| {
+        let at_once = &at_once;
+        let line = scope.spawn(move || {
             // The program takes longer to start than a request to send.
             let mut command = bench.command(&format!("{verb} j {request} --json"));
             let running = command

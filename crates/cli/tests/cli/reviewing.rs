@@ -16,12 +16,12 @@ fn files(bench: &Bench, fixture: &str) -> [String; 3] {
     FILES.map(|name| fs::read_to_string(bench.path(&format!("{fixture}/{name}"))).unwrap())
 }
 
-/// Copies the fixture `fixture`.
-fn copied(bench: &Bench, name: &str) {
-    fs::create_dir(bench.path(name)).unwrap();
+/// Copies a fixture.
+fn copied(bench: &Bench, from: &str, to: &str) {
+    fs::create_dir(bench.path(to)).unwrap();
     for file in FILES {
-        let from = bench.path(&format!("fixture/{file}"));
-        fs::copy(from, bench.path(&format!("{name}/{file}"))).unwrap();
+        let from = bench.path(&format!("{from}/{file}"));
+        fs::copy(from, bench.path(&format!("{to}/{file}"))).unwrap();
     }
 }
 
@@ -137,37 +137,87 @@ fn fixture_without_a_story_gets_one() {
 
 /// The stories of the corpus, each with other policies for every tool.
 #[test]
-fn every_story_of_the_corpus_is_accepted_under_other_policies() {
+fn stories_of_the_corpus_are_accepted_under_other_policies() {
     let bench = Bench::new();
     bench.write("gated.toml", "[defaults]\nconfirm = \"Really?\"\n");
     bench.write("ungated.toml", "[defaults]\nconfirm = false\n");
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/journals");
+    let mut stories = Vec::new();
     for rules in ["rules-1", "rules-2"] {
         for file in fs::read_dir(format!("{corpus}/{rules}")).unwrap() {
             let path = file.unwrap().path();
-            let story = path.file_stem().unwrap().to_str().unwrap();
-            imported(&bench, story);
-            let session = bench.session(story);
-            for policy in ["gated", "ungated"] {
-                let fixture = format!("{story}-{policy}");
-                bench
-                    .run(&format!("fixture export {story} {session} {fixture}"))
-                    .ends_with(0);
-                let played = bench.run(&format!("fixture test {fixture}"));
-                if played.code == 1 {
-                    // Code of a program decided in it.
-                    played.fails(1, "needs-program");
-                    continue;
-                }
-                bench
-                    .run(&format!(
-                        "fixture review --policy {policy}.toml --accept all {fixture}"
-                    ))
-                    .ends_with(0);
-                bench.run(&format!("fixture test {fixture}")).ends_with(0);
-            }
+            stories.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
         }
     }
+    for story in &stories {
+        imported(&bench, story);
+        let session = bench.session(story);
+        bench
+            .run(&format!("fixture export {story} {session} {story}-gated"))
+            .ends_with(0);
+    }
+    let gated: Vec<String> = stories.iter().map(|it| format!("{it}-gated")).collect();
+    let played = bench.run(&format!("fixture test --json {}", gated.join(" ")));
+    let unusable = |it: &&Value| it["error"].is_object();
+    let played = played.json_lines();
+    for it in played.iter().filter(unusable) {
+        // Code of a program decided in it.
+        assert_eq!(it["error"]["code"], "needs-program", "{it}");
+    }
+    let usable = played.iter().filter(|it| !unusable(it));
+    let gated: Vec<&str> = usable.map(|it| it["fixture"].as_str().unwrap()).collect();
+    assert!(gated.len() > 20, "{gated:?}");
+    let ungated = gated.iter().map(|it| it.replace("-gated", "-ungated"));
+    let ungated: Vec<String> = ungated.collect();
+    for (from, to) in gated.iter().zip(&ungated) {
+        copied(&bench, from, to);
+    }
+    for (policy, all) in [("gated", gated.join(" ")), ("ungated", ungated.join(" "))] {
+        let review = format!("fixture review --policy {policy}.toml --accept all {all}");
+        bench.run(&review).ends_with(0);
+        bench.run(&format!("fixture test {all}")).ends_with(0);
+    }
+}
+
+/// A fixture that a program recorded has the frames to the model, too.
+#[test]
+fn accepted_fixture_has_the_frames_that_are_sent_now() {
+    let bench = Bench::new();
+    bench.write("ungated.toml", UNGATED);
+    let recorded = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/conversations/refund"
+    );
+    fs::create_dir(bench.path("fixture")).unwrap();
+    for file in FILES {
+        fs::copy(
+            format!("{recorded}/{file}"),
+            bench.path(&format!("fixture/{file}")),
+        )
+        .unwrap();
+    }
+    let [_, steps, _] = files(&bench, "fixture");
+    // One frame is sent less without the question.
+    copied(&bench, "fixture", "less");
+    let review = "fixture review --policy ungated.toml --accept all less";
+    bench.run(review).ends_with(0);
+    bench.run("fixture test less").ends_with(0);
+    let [_, less, _] = files(&bench, "less");
+    let sent = |steps: &str| steps.matches(r#""kind":"frame_out""#).count();
+    assert_eq!((sent(&steps), sent(&less)), (4, 3), "{less}");
+    // One frame more is sent than this one has.
+    let without = steps
+        .lines()
+        .filter(|it| !it.contains("awaiting_confirmation"));
+    let without: String = without.map(|it| format!("{it}\n")).collect();
+    bench.write("fixture/steps.jsonl", &without);
+    bench.run("fixture test fixture").ends_with(5);
+    bench
+        .run("fixture review --accept all fixture")
+        .ends_with(0);
+    bench.run("fixture test fixture").ends_with(0);
+    let [_, more, _] = files(&bench, "fixture");
+    assert_eq!((sent(&without), sent(&more)), (3, 4), "{more}");
 }
 
 #[cfg(target_os = "linux")]
@@ -175,7 +225,7 @@ fn every_story_of_the_corpus_is_accepted_under_other_policies() {
 fn person_accepts_skips_and_quits_at_a_terminal() {
     let bench = approved_and_denied();
     for name in ["second", "third", "fourth"] {
-        copied(&bench, name);
+        copied(&bench, "fixture", name);
     }
     let before = files(&bench, "fixture");
     let review = "fixture review --policy ungated.toml fixture second third fourth";
@@ -185,14 +235,14 @@ fn person_accepts_skips_and_quits_at_a_terminal() {
     assert!(shown.contains("1 of 4: fixture"), "{shown}");
     assert!(shown.contains("question 1 was not asked"), "{shown}");
     terminal.types("s\n");
-    terminal.until("fixture: skipped");
-    terminal.until("2 of 4: second");
-    terminal.until(asks);
+    let shown = terminal.until(asks);
+    assert!(shown.contains("fixture: skipped"), "{shown}");
+    assert!(shown.contains("2 of 4: second"), "{shown}");
     terminal.types("what\n");
     terminal.until(asks);
     terminal.types("accept\n");
-    terminal.until("second: accepted");
-    terminal.until(asks);
+    let shown = terminal.until(asks);
+    assert!(shown.contains("second: accepted"), "{shown}");
     terminal.types("q\n");
     terminal.until("1 accepted, 2 left as they are, 0 as recorded, 1 not played");
     assert_eq!(terminal.ends(), Some(5));
