@@ -129,7 +129,7 @@ fn proxy(section: &Section<'_>) -> Option<ProxySettings> {
     let mode = |node: &Node| {
         let named = SOCKET_MODES
             .iter()
-            .find(|(text, _)| node.text() == Some(text));
+            .find(|(text, _)| node.text() == Some(*text));
         named.map(|(_, mode)| *mode)
     };
     let socket_mode = section.value("socket_mode", &expected, mode);

@@ -88,7 +88,7 @@ fn proxy(settings: &ProxySettings) -> Result<ProxyHeaders, Mistake> {
     let issuer = settings
         .issuer
         .as_ref()
-        .map_or(PROXY_ISSUER, |it| &it.value);
+        .map_or(PROXY_ISSUER, |it| it.value.as_str());
     let headers = ProxyHeaders::new(&user.value, issuer).map_err(|error| {
         let at_issuer = settings.issuer.as_ref();
         match (&error, at_issuer) {

@@ -5,8 +5,8 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, `reload` what is read anew while the service runs. `token`, `init` and `check`
-//! are the commands of these names.
+//! their MCP servers, and `reload` the parts that are read anew while the service runs. `token`,
+//! `init` and `check` are the commands of these names.
 
 mod agents;
 mod check;

@@ -1,6 +1,6 @@
 //! The Unix socket of a trusted reverse proxy, which no other user can open.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::config::ProxySettings;
 use crate::failures::Failure;
@@ -22,7 +22,7 @@ impl ProxySocket {
     }
 }
 
-fn failed(path: &PathBuf, what: impl std::fmt::Display) -> Failure {
+fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
     let path = crate::text::shown(path);
     Failure::new("listen", format!("failed to listen on {path}: {what}"))
         .advice("give another path with socket in [access.proxy]")
@@ -34,11 +34,11 @@ mod unix {
     use std::io::{self, ErrorKind};
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
     use std::os::unix::net::UnixStream as BlockingStream;
-    use std::path::Path;
+    use std::path::PathBuf;
 
     use tokio::net::{UnixListener, UnixStream};
 
-    use super::{Failure, PathBuf, ProxySettings, failed};
+    use super::{Failure, Path, ProxySettings, failed};
 
     /// The permissions of the socket unless the settings have others: those of its user.
     const MODE: u32 = 0o600;
@@ -86,7 +86,7 @@ mod unix {
     }
 
     /// Refuses a path at which another process listens, or at which there is no socket.
-    fn expect_vacant(path: &PathBuf) -> Result<(), Failure> {
+    fn expect_vacant(path: &Path) -> Result<(), Failure> {
         let facts = match path.symlink_metadata() {
             Ok(facts) => facts,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
