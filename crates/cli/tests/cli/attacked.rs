@@ -184,8 +184,15 @@ fn race(bench: &Bench, web: &Web, request: &str, people: [&Value; 2], round: u64
                 by_http(&web.post(&token, path, &body))
             })
         };
-        let (ada, eve) = (over_http(ada, true), over_http(eve, round % 2 == 0));
-        let verb = if round % 3 == 0 { "deny" } else { "approve" };
+        let (ada, eve) = (
+            over_http(ada, true),
+            over_http(eve, round.is_multiple_of(2)),
+        );
+        let verb = if round.is_multiple_of(3) {
+            "deny"
+        } else {
+            "approve"
+        };
         let at_once = &at_once;
         let line = scope.spawn(move || {
             // The program takes longer to start than a request to send.

@@ -152,8 +152,8 @@ impl Access {
         Ok(Access { public_url, ..self })
     }
 
-    /// Says that the service encrypts its connections. Browsers then send the cookie of a login over
-    /// encrypted connections only, as with a `public_url` that begins with `https`.
+    /// Says that the service encrypts its connections. Browsers then send the cookie of a login
+    /// over encrypted connections only, as with a `public_url` that begins with `https`.
     #[must_use]
     pub fn with_tls(self) -> Access {
         Access {

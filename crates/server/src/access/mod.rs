@@ -4,8 +4,8 @@
 //! (and their `token_file`), `jwt`, the `proxy` in front of the service, `logins` of browsers, and
 //! the seam `authenticator`. `mapping` has the grants for what other parties vouch for. `peer` is
 //! the other end of a connection, `rates` the limits over time. `site` refuses requests of other
-//! sites. `admission` is the middleware that applies all of it, and `proof` is the check that a long
-//! response repeats.
+//! sites. `admission` is the middleware that applies all of it, and `proof` is the check that a
+//! long response repeats.
 
 mod admission;
 mod authenticator;

@@ -109,8 +109,8 @@ pub(crate) async fn run_once(
     answered.unwrap_or_else(Problem::into_response)
 }
 
-/// The place of a request. Other grants of the same actor, such as of another token, may not see the
-/// answer.
+/// The place of a request. Other grants of the same actor, such as of another token, may not see
+/// the answer.
 fn place_of(principal: &Principal, route: &str, key: &str) -> Result<Place, Problem> {
     let parts = (principal.actor(), principal.grants(), route, key);
     let text = serde_json::to_vec(&parts)

@@ -45,8 +45,8 @@ struct Stream<S> {
 /// Starts a stream of the source's messages. All places taken are a problem.
 ///
 /// The last message has the event `end`, with the reason as data: `closed`, `done`, `draining`, or
-/// `expired` if the client should connect again. A stream whose client is not admitted any more ends
-/// with a problem before its next part.
+/// `expired` if the client should connect again. A stream whose client is not admitted any more
+/// ends with a problem before its next part.
 pub(crate) fn start(
     service: &Service,
     proof: Proof,

@@ -10,7 +10,7 @@ use super::verifier::Fault;
 /// The maximum length of a token, in bytes. Those with many groups have a few thousand.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The types of tokens that prove a sender. Others, such as those of a logout, prove something else.
+/// The types of tokens that prove a sender. Others, as those of a logout, prove something else.
 const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
 
 /// A token.

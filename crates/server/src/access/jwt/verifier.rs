@@ -20,8 +20,8 @@ const REFETCH_AFTER: Duration = Duration::from_secs(30);
 
 /// The JWTs of one issuer as bearer tokens.
 ///
-/// A token must be signed by a key of the issuer with one of the algorithms, name the issuer and the
-/// audience, and have `exp` and `sub`. The person on record is the subject with the issuer.
+/// A token must be signed by a key of the issuer with one of the algorithms, name the issuer and
+/// the audience, and have `exp` and `sub`. The person on record is the subject with the issuer.
 ///
 /// ```
 /// use recount_server::{Access, Grant, Jwt, KeyUrl, Role, RoleMapping};
@@ -128,8 +128,8 @@ impl Jwt {
         self
     }
 
-    /// Sets the claim with the groups of the person, as `approvers` of a tool name them. Defaults to
-    /// `groups`.
+    /// Sets the claim with the groups of the person, as `approvers` of a tool name them. Defaults
+    /// to `groups`.
     #[must_use]
     pub fn groups_claim(mut self, claim: impl Into<String>) -> Jwt {
         self.groups_claim = claim.into();

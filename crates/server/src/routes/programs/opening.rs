@@ -14,8 +14,8 @@ use crate::problems::{Code, Problem};
 use crate::requests::Strict;
 use crate::routes::caller::{Caller, not_driving};
 
-/// The maximum size of the agent, the ids and the labels of a session, in bytes. The catalogue keeps
-/// them in memory, and every listing contains them.
+/// The maximum size of the agent, the ids and the labels of a session, in bytes. The catalogue
+/// keeps them in memory, and every listing contains them.
 const TEXTS_BYTES_MAX: usize = 4 << 10;
 
 /// A session to open. Its texts have at most 4 KiB together.
