@@ -39,6 +39,7 @@ function provider(issuer, keys) {
         grant_types: ['client_credentials'],
         redirect_uris: [],
         response_types: [],
+        id_token_signed_response_alg: keys[0].alg,
       },
     ],
     jwks: {keys},

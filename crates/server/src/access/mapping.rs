@@ -103,7 +103,7 @@ mod tests {
             .with("root", admin.clone());
         let grants = |given: &[&str]| roles.grants(&values(given.iter().copied()).unwrap());
         assert_eq!(grants(&["Staff", "*", ""]), []);
-        assert_eq!(grants(&[" staff"]), [viewer.clone()]);
+        assert_eq!(grants(&[" staff"]), std::slice::from_ref(&viewer));
         assert_eq!(grants(&["root", "staff"]), [viewer.clone(), admin]);
         let everyone = RoleMapping::new().with("*", viewer.clone());
         assert_eq!(everyone.grants(&BTreeSet::new()), [viewer]);
