@@ -14,6 +14,9 @@ const PROXY_ISSUER: &str = "proxy";
 /// The maximum length of the certificates of authorities, in bytes.
 const AUTHORITIES_BYTES_MAX: u64 = 1 << 20;
 
+/// The maximum length of a JWK set, in bytes, as the service reads it.
+const KEYS_BYTES_MAX: u64 = 256 << 10;
+
 /// Adds the JWTs and the proxy of the settings to an access.
 ///
 /// # Errors
@@ -45,6 +48,13 @@ fn jwt(settings: &JwtSettings) -> Result<Jwt, Mistake> {
     let mut jwt = jwt
         .map_err(|error| issuer.mistake(error.to_string()))?
         .roles(mapping(&settings.roles));
+    if let JwtKeys::File(file) = &settings.keys {
+        // They are read with the first token, which is too late to learn that they are not there.
+        given_file::text(&file.value, KEYS_BYTES_MAX).map_err(|error| {
+            let path = Path::new(&file.value).display();
+            file.mistake(format!("{path} cannot be read: {error}"))
+        })?;
+    }
     if !settings.algorithms.is_empty() {
         jwt = jwt.algorithms(settings.algorithms.iter().map(|it| it.value));
     }

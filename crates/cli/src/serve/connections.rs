@@ -4,7 +4,7 @@
 //! with the mark of its socket alone.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,6 +30,10 @@ use recount_server::Peer;
 
 /// The maximum time for the handshake of TLS.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// The maximum time for which a client takes nothing of what is sent to it. Otherwise a client that
+/// never reads would hold its connection, its stream and their memory for good.
+const UNREAD_MAX: Duration = Duration::from_secs(60);
 
 /// The maximum size of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -192,7 +197,7 @@ async fn serve(stream: Stream, each: Each, _permit: OwnedSemaphorePermit) {
         match stream {
             Stream::Tcp(stream, peer) => tcp(stream, peer, &each).await,
             #[cfg(unix)]
-            Stream::Proxy(stream) => http(stream, Peer::TrustedProxy, &each).await,
+            Stream::Proxy(stream) => http(prompt(stream), Peer::TrustedProxy, &each).await,
         }
     };
     tokio::select! {
@@ -205,6 +210,8 @@ async fn serve(stream: Stream, each: Each, _permit: OwnedSemaphorePermit) {
 async fn tcp(stream: TcpStream, peer: Peer, each: &Each) {
     // A response is sent at once, not when the next packet is full.
     let _ = stream.set_nodelay(true);
+    // Below TLS, whose buffer takes what the client does not.
+    let stream = prompt(stream);
     let Some(certificate) = &each.certificate else {
         return http(stream, peer, each).await;
     };
@@ -214,6 +221,13 @@ async fn tcp(stream: TcpStream, peer: Peer, each: &Each) {
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
+}
+
+/// The connection, which fails once its client has taken nothing for [`UNREAD_MAX`].
+fn prompt<S: AsyncRead + AsyncWrite>(stream: S) -> Pin<Box<TimeoutStream<S>>> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD_MAX));
+    Box::pin(stream)
 }
 
 async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer, each: &Each) {
@@ -238,5 +252,25 @@ async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer, ea
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_never_reads_is_cut_off() {
+        let (served, mut client) = duplex(64);
+        let mut served = prompt(served);
+        served.write_all(&[b'x'; 64]).await.unwrap();
+        let mut taken = [0; 32];
+        client.read_exact(&mut taken).await.unwrap();
+        served.write_all(&[b'x'; 32]).await.unwrap();
+        let failed = served.write_all(b"x").await.unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
     }
 }

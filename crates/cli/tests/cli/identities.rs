@@ -197,6 +197,10 @@ fn mistakes_about_identities_have_their_lines() {
         ],
     );
     expected(
+        "[access.jwt]\nissuer = \"i\"\naudience = \"a\"\njwks_file = \"gone\"\n",
+        &["4 access.jwt.jwks_file: gone cannot be read"],
+    );
+    expected(
         "[access.jwt]\nissuer = \"i\"\naudience = \"a\"\n\
          jwks_url = \"http://login.example\"\n",
         &["4 access.jwt.jwks_url: expected an https URL"],
@@ -220,6 +224,7 @@ fn mistakes_about_identities_have_their_lines() {
         .run("serve --listen 127.0.0.1:0")
         .fails(2, "config-file");
     assert!(!bench.path("recount-journal").exists());
+    bench.write("jwks.json", r#"{"keys":[]}"#);
     assert_eq!(lines(JWT), Vec::<String>::new());
     // A group that only the issuer gives is no mistake.
     let asking = "[agents.a]\n[[agents.a.client_tools]]\nname = \"pay\"\n\

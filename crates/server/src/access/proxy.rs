@@ -102,6 +102,9 @@ impl ProxyHeaders {
         if !mapping::is_fit(user) {
             return Err(());
         }
+        // Proxies pass on the name as it was typed, and directories take it in any case. So `Ada`
+        // and `ada` would be two persons of a quorum.
+        let user = user.to_ascii_lowercase();
         let groups = self.groups_of(request)?;
         let grants = self.roles.grants(&groups);
         let mut identity = Identity::of(self.issuer.clone());
@@ -113,7 +116,13 @@ impl ProxyHeaders {
     fn groups_of(&self, request: &Parts) -> Result<std::collections::BTreeSet<String>, ()> {
         let mut texts = Vec::new();
         if let Some(groups) = &self.groups {
-            for header in request.headers.get_all(groups) {
+            let mut given = request.headers.get_all(groups).iter();
+            let (first, second) = (given.next(), given.next());
+            // As for the user: groups that a client sends beside those of the proxy would count.
+            if second.is_some() {
+                return Err(());
+            }
+            if let Some(header) = first {
                 texts.extend(header.to_str().map_err(drop)?.split(','));
             }
         }

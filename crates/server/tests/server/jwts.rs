@@ -150,6 +150,7 @@ async fn unfit_tokens_are_refused_without_effect() {
             key.token(&change("sub", json!(7))),
         ),
         ("an empty subject", key.token(&change("sub", json!(" ")))),
+        ("a padded one", key.token(&change("sub", json!("ada ")))),
         ("a foreign key", foreign.token(&root)),
         ("no expiry", key.token(&without("exp"))),
         ("no audience", key.token(&without("aud"))),

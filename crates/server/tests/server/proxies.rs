@@ -43,6 +43,10 @@ async fn user_of_the_proxy_is_a_person_in_scope() {
         "{}",
         me.text
     );
+    // The same person, however the name was typed.
+    let other = named(Request::get("/v1/me"), "ADA", "acme, staff");
+    let other = world.bench.send(other, Body::empty()).await;
+    assert_eq!(other.json()["actor"], me.json()["actor"]);
     let list = named(Request::get("/v1/sessions"), "ada", "acme");
     let list = world.bench.send(list, Body::empty()).await.json();
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
@@ -96,6 +100,10 @@ async fn unfit_headers_of_the_proxy_are_refused() {
         (
             "two names",
             named(Request::get("/v1/me"), "root", "").header("x-forwarded-user", "ada"),
+        ),
+        (
+            "groups twice",
+            named(Request::get("/v1/me"), "ada", "root").header("x-forwarded-groups", "acme"),
         ),
     ] {
         let refused = bench.send(request, Body::empty()).await;

@@ -70,9 +70,12 @@ impl KeySet {
     pub(super) fn parse(text: &str) -> Result<KeySet, KeySourceError> {
         let set: JwkSet = serde_json::from_str(text)
             .map_err(|error| KeySourceError::new(format!("expected a JWK set: {error}")))?;
+        let is_empty = set.keys.is_empty();
         let read = |it| serde_json::from_value::<Jwk>(it).ok().and_then(Key::of);
         let keys: Vec<Key> = set.keys.into_iter().filter_map(read).collect();
         match keys.len() {
+            // The issuer has withdrawn all keys, so none verifies any more.
+            0 if is_empty => Ok(KeySet(keys)),
             0 => Err(KeySourceError::new(
                 "expected a public key for signatures in the JWK set, found none",
             )),
@@ -236,12 +239,13 @@ mod tests {
         for text in [
             "",
             "[]",
-            r#"{"keys":[]}"#,
             r#"{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}"#,
             r#"{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}"#,
         ] {
             assert!(KeySet::parse(text).is_err(), "{text}");
         }
+        // The issuer has withdrawn its keys.
+        assert!(KeySet::parse(r#"{"keys":[]}"#).unwrap().0.is_empty());
     }
 
     #[test]

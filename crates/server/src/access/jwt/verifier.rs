@@ -192,7 +192,8 @@ impl Jwt {
 
     fn principal(&self, token: &Compact<'_>) -> Result<Principal, Fault> {
         let subject = token.text("sub").ok_or(Fault::Subject)?;
-        if !mapping::is_fit(subject) {
+        // `ada` and `ada ` would look like one person and count as two.
+        if !mapping::is_fit(subject) || subject.trim() != subject {
             return Err(Fault::Subject);
         }
         let values = |claim: &str| mapping::values(token.texts(claim)).ok_or(Fault::Values);
