@@ -115,7 +115,9 @@ impl LiveHandle {
     /// use recount::prelude::*;
     /// use recount::session::Rejection;
     ///
-    /// let pay = T::simple("pay", "Pays", |args| async move { Ok(json!({"paid": args["cents"]})) });
+    /// let pay = T::simple("pay", "Pays", |args| async move {
+    ///     Ok(json!({"paid": args["cents"]}))
+    /// });
     /// let engine = Engine::in_memory().agent("orders", Agent::new().tools(pay)).open().await?;
     /// let session = engine.session("orders").open().await?;
     /// let (key, by) = ("order-7", || Actor::embedder("pipeline"));
@@ -167,7 +169,9 @@ impl LiveHandle {
     /// use recount::prelude::*;
     /// use recount::session::Json;
     ///
-    /// let pay = T::simple("pay", "Pays", |args| async move { Ok(json!({"paid": args["cents"]})) });
+    /// let pay = T::simple("pay", "Pays", |args| async move {
+    ///     Ok(json!({"paid": args["cents"]}))
+    /// });
     /// let engine = Engine::in_memory().agent("orders", Agent::new().tools(pay)).open().await?;
     /// let session = engine.session("orders").open().await?;
     /// let (args, by) = (Json::of(&json!({"cents": 7})), Actor::embedder("pipeline"));

@@ -12,11 +12,26 @@ const CARD: &str = "4111222233334444";
 const ADDRESS: &str = "ada@example.com";
 
 /// Every text of a side contains "zebra", in every place where the service may send one.
-const SCRIPT: &str = r#"
-{"on": {"text": "refund"}, "send": [{"serverContent": {"inputTranscription": {"text": "Spoken-zebra 4111222233334444, ada@example.com"}}}, {"raw": "{\"serverContent\":{\"interimInputTranscription\":{\"text\":\"Interim-zebra\"},\"groundingMetadata\":{\"webSearchQueries\":[\"Search-zebra\"]},\"modelTurn\":{\"parts\":[{\"text\":\"Thought-zebra\",\"thought\":true},{\"text\":\"Text-zebra 4111222233334444.\"}]}},\"brandNew\":{\"text\":\"New-zebra\"}}", "opcode": "text"}, {"raw": "{\"serverContent\":{\"modelTurn\":\"Broken-zebra\"}}", "opcode": "text"}, {"call": [{"id": "c1", "name": "look", "args": {"order": 17}}]}]}
-{"on": {"responses_to": ["c1"]}, "send": [{"serverContent": {"outputTranscription": {"text": "Heard-zebra"}}}, {"say": "Said-zebra."}]}
-{"on": "otherwise", "once": false, "send": []}
-"#;
+const SCRIPT: &str = concat!(
+    "\n",
+    r#"{"on": {"text": "refund"},"#,
+    r#" "send": [{"serverContent": {"inputTranscription": {"text": "Spoken-zebra 4111222233"#,
+    r#"334444, ada@example.com"}}},"#,
+    r#" {"raw": "{\"serverContent\":{\"interimInputTranscription\":{\"text\":\"Interim-zebr"#,
+    r#"a\"},\"groundingMetadata\":{\"webSearchQueries\":[\"Search-zebra\"]},"#,
+    r#"\"modelTurn\":{\"parts\":[{\"text\":\"Thought-zebra\",\"thought\":true},"#,
+    r#"{\"text\":\"Text-zebra 4111222233334444.\"}]}},"#,
+    r#"\"brandNew\":{\"text\":\"New-zebra\"}}", "opcode": "text"},"#,
+    r#" {"raw": "{\"serverContent\":{\"modelTurn\":\"Broken-zebra\"}}", "opcode": "text"},"#,
+    r#" {"call": [{"id": "c1", "name": "look", "args": {"order": 17}}]}]}"#,
+    "\n",
+    r#"{"on": {"responses_to": ["c1"]},"#,
+    r#" "send": [{"serverContent": {"outputTranscription": {"text": "Heard-zebra"}}},"#,
+    r#" {"say": "Said-zebra."}]}"#,
+    "\n",
+    r#"{"on": "otherwise", "once": false, "send": []}"#,
+    "\n",
+);
 
 /// A conversation: its journal, its fixture, and what listeners got.
 struct Told {

@@ -35,7 +35,8 @@ labels = { tenant = "acme" }
 "#;
 
 /// The public key of the tokens below. Their private key was not kept.
-const JWKS: &str = r#"{"keys":[{"crv":"Ed25519","x":"b7jk2HKIgTIJMnilVxXJWhlVFR4ZrPEEZOaxaMhUTsk","kty":"OKP","kid":"test","use":"sig"}]}"#;
+const JWKS: &str = r#"{"keys":[{"kty":"OKP","kid":"test","use":"sig","crv":"Ed25519",
+"x":"b7jk2HKIgTIJMnilVxXJWhlVFR4ZrPEEZOaxaMhUTsk"}]}"#;
 
 /// A token of ada for `recount`, valid until 2100, signed with Ed25519.
 const TOKEN: &str = concat!(
