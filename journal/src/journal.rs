@@ -88,9 +88,10 @@ pub struct Space {
 /// let commit = block_on(journal.follow(before))?;
 /// assert_eq!(commit.appends[0].1[0].leaf(), head.hash);
 ///
-/// // What is open: all of it, in one session, by deadline, by request id.
+/// // What is open: all of it, in one session, by kind, by deadline, by request id.
 /// assert_eq!(block_on(journal.open_work(None, 100))?.len(), 1);
 /// assert_eq!(block_on(journal.open_work_of(session))?[0].kind, "confirmation");
+/// assert_eq!(block_on(journal.open_work_of_kinds(&["confirmation"], None, 100))?.len(), 1);
 /// assert_eq!(block_on(journal.deadlines(4_999, 100))?.len(), 0);
 /// assert_eq!(block_on(journal.deadlines(5_000, 100))?[0].item, 1);
 /// assert_eq!(block_on(journal.request(request))?, Some((session, 1)));
@@ -190,6 +191,15 @@ pub trait Journal: Send + Sync + 'static {
         after: Option<(Uuid, u64)>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;
+
+    /// Returns the open items of these kinds, in the order of session and seq. The cost depends on
+    /// them alone.
+    fn open_work_of_kinds<'j>(
+        &'j self,
+        kinds: &'j [&'j str],
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'j, Result<Vec<OpenItem>, Error>>;
 
     /// Returns the open items of one stream.
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>>;

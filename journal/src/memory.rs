@@ -159,6 +159,15 @@ impl Journal for MemoryJournal {
         Box::pin(async move { Ok(self.open()?.work.page(after, limit)) })
     }
 
+    fn open_work_of_kinds<'j>(
+        &'j self,
+        kinds: &'j [&'j str],
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'j, Result<Vec<OpenItem>, Error>> {
+        Box::pin(async move { Ok(self.open()?.work.of_kinds(kinds, after, limit)) })
+    }
+
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
         Box::pin(async move { Ok(self.open()?.work.of(session)) })
     }

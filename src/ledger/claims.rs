@@ -94,20 +94,17 @@ impl Ledger {
     /// No task notices the end of a lease or the time of a retry in a session that nothing serves.
     /// So an item whose deadline has passed is to be tried, too.
     pub(crate) async fn claimable(&self, now: Timestamp) -> Result<Claimable, Error> {
+        let waits = [OpenKind::Claimed, OpenKind::Ready].map(OpenKind::as_str);
+        let kinds = [OpenKind::Claimable, OpenKind::Claimed, OpenKind::Ready];
         let (mut items, mut next): (Vec<OpenItem>, Option<Timestamp>) = (Vec::new(), None);
-        let mut page = self.open_items_behind(None).await?;
-        while let Some(last) = page.last().cloned() {
-            for item in page {
-                let waits = [OpenKind::Claimed, OpenKind::Ready];
-                let waits = waits.iter().any(|it| item.kind == it.as_str());
-                match item.deadline_us.map(Timestamp).filter(|_| waits) {
-                    Some(due) if now < due => next = Some(next.map_or(due, |it| it.min(due))),
-                    Some(_) => items.push(item),
-                    None if item.kind == OpenKind::Claimable.as_str() => items.push(item),
-                    None => {}
-                }
+        for item in self.open_items_of(&kinds).await? {
+            let due = item.deadline_us.map(Timestamp);
+            match due.filter(|_| waits.contains(&item.kind.as_str())) {
+                Some(due) if now < due => next = Some(next.map_or(due, |it| it.min(due))),
+                Some(_) => items.push(item),
+                None if item.kind == OpenKind::Claimable.as_str() => items.push(item),
+                None => {}
             }
-            page = self.open_items_behind(Some(&last)).await?;
         }
         items.sort_by_key(|it| it.since_us);
         Ok(Claimable { items, next })

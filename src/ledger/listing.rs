@@ -181,6 +181,24 @@ impl Ledger {
         Ok(self.journal().open_work(after, PAGE).await?)
     }
 
+    /// Returns all open items of these kinds.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub(crate) async fn open_items_of(&self, kinds: &[OpenKind]) -> Result<Vec<OpenItem>, Error> {
+        let kinds: Vec<&str> = kinds.iter().map(|it| it.as_str()).collect();
+        let mut items: Vec<OpenItem> = Vec::new();
+        loop {
+            let after = items.last().map(|it| (it.session, it.item));
+            let page = self.journal().open_work_of_kinds(&kinds, after, PAGE);
+            let page = page.await?;
+            if page.is_empty() {
+                return Ok(items);
+            }
+            items.extend(page);
+        }
+    }
+
     /// Returns the `session_opened` event of a session, and its time.
     ///
     /// # Errors

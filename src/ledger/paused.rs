@@ -63,7 +63,8 @@ impl Ledger {
     /// # Errors
     /// The error of a journal that cannot be read.
     pub async fn paused(&self) -> Result<Vec<PausedCall>, Error> {
-        self.paused_of(&self.open_items().await?).await
+        let items = self.open_items_of(&[OpenKind::Paused]).await?;
+        self.paused_of(&items).await
     }
 
     /// Returns the calls of one session that wait for a response from outside, oldest first. The

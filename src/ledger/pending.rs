@@ -147,14 +147,7 @@ impl Ledger {
 
     /// Returns the open items that wait for an answer.
     pub(crate) async fn open_requests(&self) -> Result<Vec<OpenItem>, Error> {
-        let mut requests: Vec<OpenItem> = Vec::new();
-        let mut page = self.open_items_behind(None).await?;
-        while let Some(last) = page.last().cloned() {
-            page.retain(|it| it.kind == OpenKind::Confirmation.as_str());
-            requests.append(&mut page);
-            page = self.open_items_behind(Some(&last)).await?;
-        }
-        Ok(requests)
+        self.open_items_of(&[OpenKind::Confirmation]).await
     }
 
     /// Returns the confirmation requests of these open items, which must be confirmations.

@@ -121,6 +121,15 @@ impl Journal for PlayedJournal {
         self.records.open_work(after, limit)
     }
 
+    fn open_work_of_kinds<'j>(
+        &'j self,
+        kinds: &'j [&'j str],
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'j, Result<Vec<OpenItem>, Error>> {
+        self.records.open_work_of_kinds(kinds, after, limit)
+    }
+
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
         self.records.open_work_of(session)
     }

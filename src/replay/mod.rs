@@ -19,7 +19,7 @@ pub use recount_text::json::Tree;
 pub use recount_text::json::{NamesNothing, value_at};
 pub use report::{Diverged, Report, Said};
 pub use state_at::{NoState, state_at};
-pub use state_view::{state_json, state_json_about};
+pub use state_view::{call_json, state_json, state_json_about};
 pub use verify::verify;
 #[doc(hidden)]
 pub use verify::verify_by;

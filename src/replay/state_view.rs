@@ -66,6 +66,21 @@ pub fn state_json_about(session: &Session, calls: &[Seq]) -> Json {
     Json::of_serialized(&StateView::of(session, |call| calls.contains(&call)))
 }
 
+/// An open call, as in `calls` of the [state](state_json). `None` if the session has no such open
+/// call.
+///
+/// ```
+/// use recount::replay::call_json;
+/// use recount::session::{Seq, Session, SessionId};
+///
+/// let nothing = Session::new(SessionId(uuid::Uuid::nil()));
+/// assert_eq!(call_json(&nothing, Seq(5)), None);
+/// ```
+pub fn call_json(session: &Session, call: Seq) -> Option<Json> {
+    let open = session.calls.get(&call)?;
+    Some(Json::of_serialized(&CallView::of(open)))
+}
+
 /// The close that a tool requested.
 #[derive(Serialize)]
 struct ClosingView<'s> {

@@ -72,6 +72,18 @@ impl Journal for DiskJournal {
         self.looking(move |_| Ok(self.shared.state().view.work.page(after, limit)))
     }
 
+    fn open_work_of_kinds<'j>(
+        &'j self,
+        kinds: &'j [&'j str],
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'j, Result<Vec<OpenItem>, Error>> {
+        self.looking(move |_| {
+            let work = &self.shared.state().view.work;
+            Ok(work.of_kinds(kinds, after, limit))
+        })
+    }
+
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
         self.looking(move |_| Ok(self.shared.state().view.work.of(session)))
     }

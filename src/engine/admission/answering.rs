@@ -49,6 +49,6 @@ pub(in crate::engine) async fn examine(
         parameters: declared.and_then(|it| it.parameters.as_ref()),
     };
     Ok(asked.fit(confirmation, |edited| {
-        opened(session.id, seal, call, edited).ok()
+        opened(session.id, seal.key.as_ref(), call, edited).ok()
     }))
 }

@@ -1,20 +1,21 @@
 //! The arguments of a call as its tool gets them, with sealed values opened.
 
-use crate::ledger::{self, Seal, open_arguments};
+use recount_journal::seal::SessionKey;
+
+use crate::ledger::{self, open_arguments};
 use crate::session::{Call, Json, SessionId};
 use crate::tool::ToolError;
 
 /// Returns these arguments of the call with their sealed parts in clear.
 pub(in crate::engine) fn opened(
     session: SessionId,
-    seal: &Seal,
+    key: Option<&SessionKey>,
     call: &Call,
     args: &Json,
 ) -> Result<Json, ToolError> {
     if call.sealed_args.is_empty() {
         return Ok(args.clone());
     }
-    let key = seal.key.as_ref();
     let opened = key
         .ok_or(ledger::Error::Sealed { session })
         .and_then(|key| open_arguments(key, &call.name, args, &call.sealed_args));

@@ -65,6 +65,11 @@ impl Registry {
         task
     }
 
+    /// Returns the session's task, if it has one.
+    pub(in crate::engine) fn task(&self, id: SessionId) -> Option<TaskRef> {
+        self.lock().get(&id).cloned()
+    }
+
     /// Returns the place of text that a client of this session sends now.
     pub(in crate::engine) fn place_of_text(&self, id: SessionId) -> Option<Place> {
         let media = self.lock().get(&id).map(|it| it.media.clone());

@@ -7,7 +7,7 @@ use super::operation::Executor;
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
-use crate::ledger::{self, ClaimedCall, Ledger};
+use crate::ledger::{self, ClaimedCall};
 use crate::session::{
     Actor, ClaimAction, ClaimCommand, ClaimRejection, Command, OpenKind, Rejection, Seq, SessionId,
     Timestamp,
@@ -22,13 +22,13 @@ impl Executor<'_> {
     ) -> Result<Result<ClaimedCall, Option<Timestamp>>, Error> {
         if let Some((session, call)) = request.call {
             let seq = self.record_claim(session, call, request, by).await?;
-            return claimed(self.ledger(), session, call, seq).await.map(Ok);
+            return self.claimed(session, call, seq).await.map(Ok);
         }
         let claimable = self.ledger().claimable(self.now()).await?;
         for item in claimable.items {
             let (session, call) = (SessionId(item.session), Seq(item.item));
             match self.try_claim(&item, request, by.clone()).await {
-                Ok(Some(seq)) => return claimed(self.ledger(), session, call, seq).await.map(Ok),
+                Ok(Some(seq)) => return self.claimed(session, call, seq).await.map(Ok),
                 Ok(None) => {}
                 Err(Error::Refused(rejection)) if is_taken(&rejection) => {}
                 // The calls of other sessions must not wait for this one.
@@ -94,8 +94,8 @@ impl Executor<'_> {
         if !by_any {
             return Ok(true);
         }
-        let loaded = self.ledger().load(session).await?;
-        let declared = loaded.session.terms.catalog.tools.get(&tool);
+        let session = self.folded(session).await?;
+        let declared = session.terms.catalog.tools.get(&tool);
         Ok(declared.is_some_and(|it| it.kind.runs_at_client()))
     }
 
@@ -117,6 +117,51 @@ impl Executor<'_> {
             },
         });
         self.take(session, command).await
+    }
+
+    /// Returns a claimed call with what its client needs to run it.
+    async fn claimed(&self, session: SessionId, call: Seq, at: Seq) -> Result<ClaimedCall, Error> {
+        let ledger = self.ledger();
+        let folded = self.folded(session).await?;
+        let open = folded.calls.get(&call);
+        let held = open.and_then(|open| open.held_claim().filter(|claim| claim.at == at));
+        let (Some(open), Some(claim)) = (open, held) else {
+            // It was cancelled, or its lease was over, before this process looked.
+            let attempt = open.map_or(0, |open| open.attempts);
+            let ended = ClaimRejection::ClaimEnded { call, attempt };
+            return Err(Error::Refused(ended.into()));
+        };
+        let key = match open.sealed_args.is_empty() {
+            true => None,
+            false => ledger.key(session).await?,
+        };
+        let args = match opened(session, key.as_ref(), open, &open.args) {
+            Ok(args) => args,
+            Err(_) => return Err(ledger::Error::Sealed { session }.into()),
+        };
+        let confirmation = match given(&folded, open) {
+            Some(given) => confirmation_of(ledger, session, given.request, given.answer).await?,
+            None => None,
+        };
+        let (_, header) = ledger
+            .opened(session)
+            .await?
+            .ok_or(ledger::Error::UnknownSession { session })?;
+        Ok(ClaimedCall {
+            session,
+            call,
+            attempt: claim.attempt,
+            claim: claim.claim.clone(),
+            id: session.call_id(call),
+            agent: header.agent,
+            external_id: header.external_id,
+            labels: header.labels,
+            tool: open.name.clone(),
+            args,
+            idempotency_key: session.idempotency_key(call).to_string(),
+            until: claim.until,
+            confirmation: confirmation.map(|it| it.for_program()),
+        })
     }
 }
 
@@ -140,49 +185,4 @@ fn is_taken(rejection: &Rejection) -> bool {
         ) | Rejection::CallSettled { .. }
             | Rejection::SessionClosed
     )
-}
-
-/// Returns a claimed call with what its client needs to run it.
-async fn claimed(
-    ledger: &Ledger,
-    session: SessionId,
-    call: Seq,
-    at: Seq,
-) -> Result<ClaimedCall, Error> {
-    let loaded = ledger.load(session).await?;
-    let open = loaded.session.calls.get(&call);
-    let held = open.and_then(|open| open.held_claim().filter(|claim| claim.at == at));
-    let (Some(open), Some(claim)) = (open, held) else {
-        // It was cancelled, or its lease was over, before this process looked.
-        let attempt = open.map_or(0, |open| open.attempts);
-        let ended = ClaimRejection::ClaimEnded { call, attempt };
-        return Err(Error::Refused(ended.into()));
-    };
-    let args = match opened(session, &loaded.seal, open, &open.args) {
-        Ok(args) => args,
-        Err(_) => return Err(ledger::Error::Sealed { session }.into()),
-    };
-    let confirmation = match given(&loaded.session, open) {
-        Some(given) => confirmation_of(ledger, session, given.request, given.answer).await?,
-        None => None,
-    };
-    let (_, header) = ledger
-        .opened(session)
-        .await?
-        .ok_or(ledger::Error::UnknownSession { session })?;
-    Ok(ClaimedCall {
-        session,
-        call,
-        attempt: claim.attempt,
-        claim: claim.claim.clone(),
-        id: session.call_id(call),
-        agent: header.agent,
-        external_id: header.external_id,
-        labels: header.labels,
-        tool: open.name.clone(),
-        args,
-        idempotency_key: session.idempotency_key(call).to_string(),
-        until: claim.until,
-        confirmation: confirmation.map(|it| it.for_program()),
-    })
 }

@@ -318,7 +318,7 @@ impl Engine {
                 answer.await.map_err(|_| task.stopped(session))
             }
             // No agent here serves it, but it can be answered.
-            Err(Error::UnknownAgent { .. }) => Ok(self.ledger().load(session).await?.session),
+            Err(Error::UnknownAgent { .. }) => self.folded(session).await,
             Err(error) => Err(error),
         }
     }

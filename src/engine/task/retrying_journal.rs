@@ -125,6 +125,15 @@ impl Journal for RetryingJournal {
         self.retrying(move || self.inner.open_work(after, limit))
     }
 
+    fn open_work_of_kinds<'j>(
+        &'j self,
+        kinds: &'j [&'j str],
+        after: Option<(Uuid, u64)>,
+        limit: usize,
+    ) -> BoxFuture<'j, Result<Vec<OpenItem>, JournalError>> {
+        self.retrying(move || self.inner.open_work_of_kinds(kinds, after, limit))
+    }
+
     fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, JournalError>> {
         self.retrying(move || self.inner.open_work_of(session))
     }

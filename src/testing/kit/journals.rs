@@ -50,6 +50,15 @@ macro_rules! lists_as_inner {
             self.inner.open_work(after, limit)
         }
 
+        fn open_work_of_kinds<'j>(
+            &'j self,
+            kinds: &'j [&'j str],
+            after: Option<(Uuid, u64)>,
+            limit: usize,
+        ) -> BoxFuture<'j, Result<Vec<OpenItem>, Error>> {
+            self.inner.open_work_of_kinds(kinds, after, limit)
+        }
+
         fn open_work_of(&self, session: Uuid) -> BoxFuture<'_, Result<Vec<OpenItem>, Error>> {
             self.inner.open_work_of(session)
         }

@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use recount::ledger::{Error, Ledger};
 use recount::session::{Event, Observation, Seq, SessionId, SessionOpened, Timestamp};
 
+use super::asked::Asked;
+
 /// The maximum number of sessions in memory, about 50 MB. The oldest one is read again if needed.
 const KNOWN_MAX: usize = 100_000;
 
@@ -30,6 +32,7 @@ impl Known {
 pub(crate) struct Catalogue {
     pub(super) ledger: Ledger,
     known: Arc<RwLock<BTreeMap<SessionId, Arc<Known>>>>,
+    pub(super) asked: Asked,
 }
 
 impl Catalogue {
@@ -37,6 +40,7 @@ impl Catalogue {
         Catalogue {
             ledger,
             known: Arc::default(),
+            asked: Asked::default(),
         }
     }
 
@@ -71,7 +75,7 @@ impl Catalogue {
         Ok(Some(session))
     }
 
-    fn kept(&self, id: SessionId) -> Option<Arc<Known>> {
+    pub(super) fn kept(&self, id: SessionId) -> Option<Arc<Known>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&id).cloned()
     }

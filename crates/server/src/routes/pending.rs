@@ -12,7 +12,7 @@ use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, Params, session};
 
 /// The number of open items in one read of the index.
-const READ: usize = 512;
+const READ: usize = 128;
 
 /// Lists what waits for an answer from outside: confirmation requests, and paused calls.
 ///
@@ -97,6 +97,7 @@ async fn open_items(
     limit: usize,
 ) -> Result<(Vec<OpenItem>, bool), Problem> {
     let journal = caller.ledger().journal();
+    let kinds = [OpenKind::Confirmation, OpenKind::Paused].map(OpenKind::as_str);
     let mut place = after.map(|(session, seq)| (session.0, seq.0));
     if place.is_none() {
         // The items of one session follow each other.
@@ -104,7 +105,7 @@ async fn open_items(
     }
     let mut items = Vec::new();
     loop {
-        let page = journal.open_work(place, READ).await?;
+        let page = journal.open_work_of_kinds(&kinds, place, READ).await?;
         let Some(last) = page.last() else {
             return Ok((items, false));
         };
@@ -114,7 +115,7 @@ async fn open_items(
             if selection.session.is_some_and(|only| only != session) {
                 return Ok((items, false));
             }
-            if !is_waiting(&item) || !is_selected(caller, selection, session).await? {
+            if !is_selected(caller, selection, session).await? {
                 continue;
             }
             if items.len() == limit {
@@ -123,11 +124,6 @@ async fn open_items(
             items.push(item);
         }
     }
-}
-
-fn is_waiting(item: &OpenItem) -> bool {
-    let kinds = [OpenKind::Confirmation, OpenKind::Paused];
-    kinds.iter().any(|kind| kind.as_str() == item.kind)
 }
 
 async fn is_selected(
@@ -153,7 +149,7 @@ async fn waiting(caller: &Caller, items: &[OpenItem]) -> Result<Vec<Waiting>, Pr
     let kind = OpenKind::Confirmation.as_str();
     let (asked, paused): (Vec<OpenItem>, Vec<OpenItem>) =
         items.iter().cloned().partition(|it| it.kind == kind);
-    let asked = caller.ledger().pending_of(&asked).await?;
+    let asked = caller.service.catalogue.pending_of(&asked).await?;
     let paused = caller.ledger().paused_of(&paused).await?;
     let asked = asked.into_iter().map(|it| {
         let place = (it.session, it.call);

@@ -76,3 +76,20 @@ async fn first_of_several_approvals_is_accepted_only() {
     let first = bench.post(&ada, "/v1/answers", &several).await.json();
     assert_eq!(first["items"][0]["status"], 202);
 }
+
+#[tokio::test]
+async fn listed_request_has_each_new_approval() {
+    let (bench, request) = two_of_finance().await;
+    let ada = person(&bench, "ada", &["finance"]);
+    let approvals = async || {
+        let listed = bench.get(&ada, "/v1/pending").await.json();
+        let asked = listed["items"][0]["confirmation"].clone();
+        assert_eq!(asked["request"], json!(request));
+        asked["approvals"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(approvals().await, 0);
+    let path = format!("/v1/requests/{request}/answer");
+    let first = bench.post(&ada, &path, &json!({"confirmed": true})).await;
+    assert_eq!(first.status, 202, "{}", first.text);
+    assert_eq!(approvals().await, 1);
+}

@@ -99,7 +99,7 @@ impl SessionTask {
 impl Stream {
     /// Returns the arguments as the model sent them, for the tool alone.
     pub(in crate::engine) fn opened_arguments(&self, call: &Call) -> Result<Json, ToolError> {
-        opened(self.session.id, &self.seal, call, &call.args)
+        opened(self.session.id, self.seal.key.as_ref(), call, &call.args)
     }
 
     /// Returns the arguments of a call with their sealed parts in clear.

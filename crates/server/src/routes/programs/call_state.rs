@@ -1,8 +1,7 @@
 //! A call as JSON: its phase while it is open, its outcome once it has ended.
 
-use recount::engine::{CallEnd, call_end};
-use recount::ledger::Ledger;
-use recount::replay::state_json_about;
+use recount::engine::{CallEnd, Engine, call_end};
+use recount::replay::call_json;
 use recount::session::{
     CallId, FoundAs, Json, Outcome, Phase, RequestId, Seq, Session, SessionId, Timestamp,
 };
@@ -71,13 +70,13 @@ impl CallState {
     }
 }
 
-/// Reads a call from the journal.
+/// Returns a call as it is now, or as it ended.
 pub(crate) async fn state_of(
-    ledger: &Ledger,
+    engine: &Engine,
     id: SessionId,
     call: Seq,
 ) -> Result<CallState, Problem> {
-    let session = ledger.load(id).await?.session;
+    let (session, ledger) = (engine.folded(id).await?, engine.ledger());
     let state = CallState {
         session: id,
         call,
@@ -134,8 +133,8 @@ pub(crate) async fn state_of(
 }
 
 fn phase_of(session: &Session, call: Seq) -> Option<Box<RawValue>> {
-    let state = state_json_about(session, &[call]);
-    let phase = state.text_at(&format!("/calls/{call}/phase"))?;
+    let open = call_json(session, call)?;
+    let phase = open.text_at("/phase")?;
     RawValue::from_string(phase.to_owned()).ok()
 }
 

@@ -110,7 +110,7 @@ pub(crate) async fn make(
     if !wait.is_zero() {
         caller.check_again().await?;
     }
-    let state = state_of(caller.ledger(), session, call).await?;
+    let state = state_of(&caller.service.engine, session, call).await?;
     respond(state.repeated(repeated), call)
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn get(
     let call = caller.call(id, call(&name)?).await?;
     // Taken before the first look, so that no end is missed.
     let position = caller.ledger().journal().position().await?;
-    let state = state_of(caller.ledger(), id, call).await?;
+    let state = state_of(&caller.service.engine, id, call).await?;
     if !caller.reads(&known) && !caller.drives(&known, Some(state.tool())) {
         return Err(not_driving(Some(state.tool())));
     }
@@ -175,7 +175,7 @@ pub(crate) async fn get(
         Ok(Ok(Some(ended))) => Ok(Json(ended)),
         Ok(Err(problem)) => Err(problem),
         // Meanwhile it may have reached another phase.
-        Ok(Ok(None)) | Err(_) => Ok(Json(state_of(caller.ledger(), id, call).await?)),
+        Ok(Ok(None)) | Err(_) => Ok(Json(state_of(&caller.service.engine, id, call).await?)),
     }
 }
 
@@ -192,7 +192,7 @@ async fn ended(
         if !ends_a_call(&commit, session) {
             continue;
         }
-        let state = state_of(caller.ledger(), session, call).await?;
+        let state = state_of(&caller.service.engine, session, call).await?;
         if state.has_ended() {
             return Ok(Some(state));
         }

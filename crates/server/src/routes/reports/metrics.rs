@@ -83,7 +83,7 @@ impl Open {
     }
 
     async fn add(&mut self, caller: &Caller, items: &[OpenItem]) -> Result<(), Problem> {
-        for asked in caller.ledger().pending_of(items).await? {
+        for asked in caller.service.catalogue.pending_of(items).await? {
             self.in_doubt += u64::from(asked.about == About::InDoubt);
             *self.pending.entry(asked.tool).or_default() += 1;
         }
