@@ -35,6 +35,9 @@ SESSIONS = 4
 # A lost run is found out after a lease, so each round takes at least as long.
 LEASE_MS = 1_000
 
+# The outcomes with a result. It is supplied if the report came after the end of the lease.
+WITH_RESULT = ("returned", "supplied")
+
 # The share of the runs that are lost with their worker.
 LOST = 0.02
 
@@ -134,7 +137,7 @@ def check_round(service: Service, outcomes: dict[Made, str], witness: Witness) -
     """Compares what is on record with what the witness saw."""
     for made, outcome in outcomes.items():
         order, runs = made.order, witness.runs[made.order]
-        if outcome == "returned":
+        if outcome in WITH_RESULT:
             assert runs >= 1, f"{order} has a result and never ran"
         else:
             assert outcome in ("unknown", "failed"), f"{order} ended as {outcome}"
