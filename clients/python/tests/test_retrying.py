@@ -19,7 +19,7 @@ from recount_client import (
     UnexpectedResponse,
     Unreachable,
 )
-from recount_client.codes import CODES, problem_of
+from recount_client.problems import CODES, problem_of
 from recount_client.requests import Repeat
 from recount_client.retry import Failure
 

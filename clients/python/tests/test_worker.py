@@ -24,7 +24,7 @@ from recount_client import (
     Worker,
     current_call,
 )
-from recount_client.codes import problem_of
+from recount_client.problems import problem_of
 from recount_client.running import End
 from recount_client.worker import AGAIN_S
 from relay import relay

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from .models import Confirmation, Leave, Me, OnRecord, Pause, SessionInfo, Waiting
+    from .calls import Confirmation, Waiting
+    from .models import Leave, Me, OnRecord, Pause, SessionInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -108,74 +108,6 @@ class SessionInfo:
 
 
 @dataclass(frozen=True)
-class Confirmation:
-    """A confirmation request that waits for an approver."""
-
-    request: str
-    """The id, for the answer."""
-    session: str
-    agent: str
-    call: int
-    """The seq of the call's record."""
-    tool: str
-    args: Any
-    """The arguments that an answer binds."""
-    hint: str | None
-    """The text for the approver."""
-    about: str | None
-    """The question: `gate` (may it run), `in_doubt` (may it run again) or `tool` (its own)."""
-    request_hash: str | None
-    """The hash, for an answer that counts for this request alone."""
-    expires_at_us: int | None
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def of(raw: JsonObject) -> Confirmation:
-        """Reads a confirmation request."""
-        return Confirmation(
-            member(raw, "request", str),
-            member(raw, "session", str),
-            member(raw, "agent", str),
-            member(raw, "call", int),
-            member(raw, "tool", str),
-            raw.get("args"),
-            optional(raw, "hint", str),
-            optional(raw, "about", str),
-            optional(raw, "request_hash", str),
-            optional(raw, "expires_at_us", int),
-            raw=raw,
-        )
-
-
-@dataclass(frozen=True)
-class Paused:
-    """A call that waits for its result from outside."""
-
-    call_id: str
-    session: str
-    agent: str
-    call: int
-    """The seq of the call's record."""
-    tool: str
-    args: Any
-    """The arguments with which the tool runs."""
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def of(raw: JsonObject) -> Paused:
-        """Reads a paused call."""
-        return Paused(
-            member(raw, "call_id", str),
-            member(raw, "session", str),
-            member(raw, "agent", str),
-            member(raw, "call", int),
-            member(raw, "tool", str),
-            raw.get("args"),
-            raw=raw,
-        )
-
-
-@dataclass(frozen=True)
 class Leave:
     """A standing leave in force: an approval that also allows later calls of its tool."""
 
@@ -243,14 +175,3 @@ class Record:
         record = obj(raw.get("record"))
         body = raw["body"] if "body" in raw else record.get("body")
         return Record(member(record, "seq", int), member(record, "kind", str), body, record)
-
-
-Waiting = Confirmation | Paused
-"""What waits for an answer from outside."""
-
-
-def waiting_of(raw: JsonObject) -> Waiting:
-    """Reads an item of the pending listing."""
-    if "confirmation" in raw:
-        return Confirmation.of(obj(raw["confirmation"]))
-    return Paused.of(obj(raw.get("paused")))

@@ -6,20 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .calls import CallState, ClaimedCall, request_id
-from .codes import problem_of
+from .calls import CallState, ClaimedCall, Confirmation, Waiting, request_id, waiting_of
 from .errors import RecountError
-from .models import (
-    Confirmation,
-    Leave,
-    Me,
-    OnRecord,
-    Pause,
-    Record,
-    SessionInfo,
-    Waiting,
-    waiting_of,
-)
+from .models import Leave, Me, OnRecord, Pause, Record, SessionInfo
+from .problems import problem_of
 from .reading import JsonObject, many, member, obj
 from .requests import Answer, Repeat, Request, get, path, post, present
 from .streams import Event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from .errors import ServiceProblem
+from .problems import ServiceProblem
 from .requests import Repeat
 
 # The response says that the request had no effect.

@@ -11,17 +11,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from . import operations as ops
-from .errors import (
-    CallEnded,
-    ClaimLost,
-    RecountError,
-    ServiceFailed,
-    TooMany,
-    Unavailable,
-    UnexpectedResponse,
-    Unfit,
-    Unreachable,
-)
+from .errors import RecountError, UnexpectedResponse, Unreachable
+from .problems import CallEnded, ClaimLost, ServiceFailed, TooMany, Unavailable, Unfit
 from .tool import ToolFailure
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from .codes import problem_of
-from .errors import ClientClosed, ServiceProblem, UnexpectedResponse, Unreachable
+from .errors import ClientClosed, UnexpectedResponse, Unreachable
+from .problems import ServiceProblem, problem_of
 from .requests import Answer, Repeat, Request
 from .retry import Failure, Retry
 from .streams import CONTENT_TYPE, Event, Reader

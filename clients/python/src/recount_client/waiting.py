@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 
-from .errors import RecountError, ServiceProblem, TooMany, Unavailable, Unreachable
+from .errors import RecountError, Unreachable
+from .problems import ServiceProblem, TooMany, Unavailable
 
 log = logging.getLogger("recount_client")
 
