@@ -120,7 +120,7 @@ def test_cancelled_call_cancels_its_task(bench: Bench) -> None:
             tick.clear()
             return False
 
-        worker._passed = passed
+        worker._wait_event = passed
         call = await session.start("pack", {"order": 17})
         running = asyncio.create_task(worker.run_one())
         await begun.wait()

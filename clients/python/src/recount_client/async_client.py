@@ -17,6 +17,7 @@ from . import operations as ops
 from .async_session import AsyncCall, AsyncSession
 from .async_worker import AsyncWorker
 from .calls import parsed_ref
+from .claiming import WorkerSettings
 from .paging import async_pages
 from .retry import Retry
 from .tool import AsyncTool, checked_name, register
@@ -360,14 +361,13 @@ class AsyncRecount:
             name: The beginning of the ids of the claims, for the audit.
         """
         chosen = self._tools if tools is None else {tool.name: tool for tool in tools}
-        return AsyncWorker(
-            self._transport,
-            chosen,
-            agents=agents,
-            labels=labels,
+        settings = WorkerSettings(
+            agents=tuple(agents),
+            labels=dict(labels or {}),
             concurrency=concurrency,
             lease_s=lease_s,
             poll_s=poll_s,
             grace_s=grace_s,
             name=name,
         )
+        return AsyncWorker(self._transport, chosen, settings)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import operations as ops
 from .calls import parsed_ref
+from .claiming import WorkerSettings
 from .paging import pages
 from .retry import Retry
 from .session import Call, Session
@@ -326,14 +327,13 @@ class Recount:
             name: The beginning of the ids of the claims, for the audit.
         """
         chosen = self._tools if tools is None else {tool.name: tool for tool in tools}
-        return Worker(
-            self._transport,
-            chosen,
-            agents=agents,
-            labels=labels,
+        settings = WorkerSettings(
+            agents=tuple(agents),
+            labels=dict(labels or {}),
             concurrency=concurrency,
             lease_s=lease_s,
             poll_s=poll_s,
             grace_s=grace_s,
             name=name,
         )
+        return Worker(self._transport, chosen, settings)

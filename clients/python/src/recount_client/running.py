@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("recount_client")
 
-PASSING = (Unreachable, Unavailable, ServiceFailed, TooMany, UnexpectedResponse)
+TRANSIENT = (Unreachable, Unavailable, ServiceFailed, TooMany, UnexpectedResponse)
 """The failures after which a worker tries again."""
 
 _current: ContextVar[RunningCall | None] = ContextVar("recount_call", default=None)
@@ -40,11 +39,6 @@ def current_call() -> RunningCall:
     if found is None:
         raise RuntimeError("no worker runs this function")
     return found
-
-
-def new_claim(worker: str) -> str:
-    """Returns a new id of a claim."""
-    return f"{worker}/{secrets.token_hex(8)}"
 
 
 class RunningCall:
@@ -135,29 +129,29 @@ class RunningCall:
         return True
 
 
-class End:
+class RunEnd:
     """The end of a run: a result, or the reason of a failure."""
 
     def __init__(self, result: object = None, failed: str | None = None) -> None:
         self.result, self.failed = result, failed
 
     @staticmethod
-    def of(result: object) -> End:
+    def of(result: object) -> RunEnd:
         """The end of a function that returned. A result that is no JSON is a failure."""
         try:
             json.dumps(result, allow_nan=False)
         except (TypeError, ValueError) as error:
-            return End(failed=f"the function has run, and its result is no JSON: {error}")
-        return End(result)
+            return RunEnd(failed=f"the function has run, and its result is no JSON: {error}")
+        return RunEnd(result)
 
     @staticmethod
-    def of_error(error: BaseException, held: ClaimedCall) -> End:
+    def of_error(error: BaseException, held: ClaimedCall) -> RunEnd:
         """The end of a function that raised. The traceback is in the log of this process alone."""
         if isinstance(error, ToolFailure):
             log.info("%s failed: %s", held.ref, error)
-            return End(failed=str(error) or "the tool failed")
+            return RunEnd(failed=str(error) or "the tool failed")
         log.error("the function of %s (%s) raised", held.tool, held.ref, exc_info=error)
-        return End(failed=f"the function raised {type(error).__name__}")
+        return RunEnd(failed=f"the function raised {type(error).__name__}")
 
     def request(self, held: ClaimedCall) -> Request[OnRecord]:
         """Returns the report of the end."""
@@ -165,11 +159,11 @@ class End:
             return ops.fail(held, self.failed)
         return ops.finish(held, self.result)
 
-    def refused(self, held: ClaimedCall, now: ClaimedCall, error: RecountError) -> End | None:
+    def refused(self, held: ClaimedCall, now: ClaimedCall, error: RecountError) -> RunEnd | None:
         """Returns the end to report after a refusal, or `None` if there is nothing more to say."""
         if held is not now:
             return self
         if isinstance(error, Unfit) and self.failed is None:
-            return End(failed=f"the function has run, and its result is unfit: {error.detail}")
+            return RunEnd(failed=f"the function has run, and its result is unfit: {error.detail}")
         log.warning("%s takes no report of its end: %s", held.ref, error)
         return None
