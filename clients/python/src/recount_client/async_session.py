@@ -27,6 +27,12 @@ class AsyncSession(SessionHandle[AsyncTransport]):
 
     Within `with session:` the tools of the program make their calls in it. The end of the block
     leaves the session open; `close` closes it.
+
+    ```python
+    session = client.session(kept_id)
+    result = await session.call("refund", {"order": 17}, key="refund-17")
+    await session.close("the order is done")
+    ```
     """
 
     _active: ClassVar[ContextVar[Any]] = ContextVar("recount_async_session", default=None)
@@ -99,7 +105,15 @@ class AsyncSession(SessionHandle[AsyncTransport]):
 
 
 class AsyncCall(CallHandle[AsyncTransport]):
-    """A call, by its session and the seq of its record, or its id."""
+    """A call, by its session and the seq of its record, or its id.
+
+    ```python
+    call = await session.start("refund", {"order": 17}, key="refund-17")
+    save(call.ref)
+    state = await client.resume(call.ref).wait(timeout=3600)
+    print(state.result())
+    ```
+    """
 
     async def state(self) -> CallState:
         """Returns the call, as far as it has come."""

@@ -34,7 +34,13 @@ class Actor:
 
 @dataclass(frozen=True)
 class Me:
-    """The caller, as its token proves it."""
+    """The caller, as its token proves it.
+
+    ```python
+    me = client.me()
+    print(me.actor.name, [grant["role"] for grant in me.grants])
+    ```
+    """
 
     actor: Actor
     grants: tuple[JsonObject, ...]
@@ -48,7 +54,13 @@ class Me:
 
 @dataclass(frozen=True)
 class OnRecord:
-    """A recorded operation."""
+    """A recorded operation.
+
+    ```python
+    answered = client.approve(request_id)
+    print(f"{answered.by.name} at seq {answered.seq}, {answered.missing} more needed")
+    ```
+    """
 
     session: str
     seq: int
@@ -83,7 +95,13 @@ class OnRecord:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session."""
+    """A session.
+
+    ```python
+    for info in client.sessions(agent="shop", state="open"):
+        print(info.session, info.external_id, info.labels)
+    ```
+    """
 
     session: str
     agent: str
@@ -109,7 +127,13 @@ class SessionInfo:
 
 @dataclass(frozen=True)
 class Leave:
-    """A standing leave in force: an approval that also allows later calls of its tool."""
+    """A standing leave in force: an approval that also allows later calls of its tool.
+
+    ```python
+    for leave in client.leaves():
+        client.revoke(leave, reason="end of the shift")
+    ```
+    """
 
     session: str
     leave: int
@@ -135,7 +159,15 @@ class Leave:
 
 @dataclass(frozen=True)
 class Pause:
-    """A pause in force."""
+    """A pause in force.
+
+    ```python
+    client.pause({"agent": "shop"}, reason="wrong prices")
+    for pause in client.pauses():
+        print(pause.scope, pause.reason, pause.by.name)
+    client.unpause({"agent": "shop"})
+    ```
+    """
 
     session: str | None
     """The session. `None` for a pause of more than one."""
@@ -159,7 +191,13 @@ class Pause:
 
 @dataclass(frozen=True)
 class Record:
-    """A record of a session."""
+    """A record of a session.
+
+    ```python
+    for record in session.records():
+        print(record.seq, record.kind)
+    ```
+    """
 
     seq: int
     kind: str

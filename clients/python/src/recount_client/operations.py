@@ -28,7 +28,13 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True)
 class OneOutcome:
-    """The outcome of one of several answers: a record, or an exception."""
+    """The outcome of one of several answers: a record, or an exception.
+
+    ```python
+    for outcome in client.answer_all(requests, confirmed=False, reason="on hold"):
+        print(outcome.request, outcome.problem or "denied")
+    ```
+    """
 
     request: str
     done: OnRecord | None

@@ -32,6 +32,12 @@ _current: ContextVar[RunningCall | None] = ContextVar("recount_call", default=No
 def current_call() -> RunningCall:
     """Returns the call that the surrounding function runs for.
 
+    ```python
+    @client.tool("refund")
+    def refund(order: int) -> dict[str, str]:
+        return {"receipt": bank.refund(order, key=current_call().idempotency_key)}
+    ```
+
     Raises:
         RuntimeError: No worker runs the function.
     """
@@ -42,7 +48,19 @@ def current_call() -> RunningCall:
 
 
 class RunningCall:
-    """A claimed call whose function runs in this process."""
+    """A claimed call whose function runs in this process.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        call = current_call()
+        for percent in range(0, 100, 10):
+            if call.cancelled:
+                raise ToolFailure("cancelled while packing")
+            call.report("progress", {"percent": percent})
+        return {"packed": order}
+    ```
+    """
 
     def __init__(
         self,

@@ -27,6 +27,12 @@ class Session(SessionHandle[Transport]):
 
     Within `with session:` the tools of the program make their calls in it. The end of the block
     leaves the session open; `close` closes it.
+
+    ```python
+    session = client.session(kept_id)
+    result = session.call("refund", {"order": 17}, key="refund-17")
+    session.close("the order is done")
+    ```
     """
 
     _active: ClassVar[ContextVar[Any]] = ContextVar("recount_session", default=None)
@@ -98,7 +104,15 @@ class Session(SessionHandle[Transport]):
 
 
 class Call(CallHandle[Transport]):
-    """A call, by its session and the seq of its record, or its id."""
+    """A call, by its session and the seq of its record, or its id.
+
+    ```python
+    call = session.start("refund", {"order": 17}, key="refund-17")
+    save(call.ref)
+    state = client.resume(call.ref).wait(timeout=3600)
+    print(state.result())
+    ```
+    """
 
     def state(self) -> CallState:
         """Returns the call, as far as it has come."""

@@ -24,10 +24,16 @@ _OUTPUT = "output"
 
 
 class ToolFailure(Exception):
-    """A failure whose text is recorded and told to the model.
+    """A failure whose text is recorded and sent to the model.
 
     Of any other exception that a function raises, only the type is recorded: its text may contain
     secrets.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        raise ToolFailure("out of boxes")
+    ```
     """
 
 
@@ -106,6 +112,15 @@ class Tool(ToolFunction[P, R]):
 
     A call of it is recorded, passes the policies and approvals of the agent, and is run by a worker
     of this or another process. The result is that on record.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        return {"packed": order}
+
+    with client.worker():
+        print(pack.within(session, key="pack-17")(order=17))
+    ```
     """
 
     def __init__(self, function: Callable[P, Any], name: str | None) -> None:
@@ -159,6 +174,15 @@ class AsyncTool(ToolFunction[P, R]):
     """A function that an `AsyncWorker` runs as a client-run tool.
 
     An `async` function runs as a task, another one in a thread.
+
+    ```python
+    @client.tool("pack")
+    async def pack(order: int) -> dict[str, int]:
+        return {"packed": order}
+
+    async with client.worker():
+        print(await pack.within(session, key="pack-17")(order=17))
+    ```
     """
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
