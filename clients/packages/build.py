@@ -4,8 +4,10 @@
     build.py --program target/release/recount --out DIRECTORY
 
 The version is that of the workspace. The system and the processor are read from the program. It
-needs Python 3.11 with the package `build`, and npm.
+needs Python 3.11, uv (`pip install uv`) and npm.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -18,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -35,7 +39,7 @@ SYSTEMS = ("linux-x64", "linux-arm64")
 class Program:
     """A program for Linux, and what its file says about the machines on which it runs."""
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         self.content = path.read_bytes()
         # 64 bits, little-endian: both processors are.
@@ -46,14 +50,14 @@ class Program:
             sys.exit(f"{path} is for a processor that has no package (ELF machine {machine})")
         self.wheel_processor, self.node_processor = PROCESSORS[machine]
 
-    def is_static(self):
+    def is_static(self) -> bool:
         """True if it runs with every C library."""
         (table,) = struct.unpack_from("<Q", self.content, 32)
         size, count = struct.unpack_from("<HH", self.content, 54)
-        kinds = [struct.unpack_from("<I", self.content, table + at * size)[0] for at in range(count)]
-        return INTERPRETER not in kinds
+        places = (table + at * size for at in range(count))
+        return all(struct.unpack_from("<I", self.content, at)[0] != INTERPRETER for at in places)
 
-    def wheel_platform(self):
+    def wheel_platform(self) -> str:
         """The platforms of the wheel: the oldest C library with which the program runs."""
         if self.is_static():
             return f"manylinux_2_17_{self.wheel_processor}.musllinux_1_1_{self.wheel_processor}"
@@ -63,40 +67,56 @@ class Program:
         return f"manylinux_2_{max(map(int, found))}_{self.wheel_processor}"
 
 
-def version():
-    """The version of the workspace."""
+def version() -> str:
+    """Returns the version of the workspace."""
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
-    return manifest["workspace"]["package"]["version"]
+    return str(manifest["workspace"]["package"]["version"])
 
 
-def copy_texts(directory):
+def copy_texts(directory: pathlib.Path) -> None:
     """Copies the licences and the page of all packages."""
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
         shutil.copy(ROOT / name, directory)
     shutil.copy(HERE / "README.md", directory)
 
 
-def build_wheel(program, scratch, out):
+def copy_program(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Copies a program or a script, as an executable file."""
+    shutil.copy(source, target)
+    target.chmod(0o755)
+
+
+def build_wheel(program: Program, scratch: pathlib.Path, out: pathlib.Path) -> None:
     """Builds the wheel."""
     place = scratch / "wheel"
     shutil.copytree(HERE / "wheel", place)
     copy_texts(place)
-    shutil.copy(program.path, place / "recount")
-    (place / "recount").chmod(0o755)
+    copy_program(program.path, place / "recount")
     (place / "version.py").write_text(f"__version__ = {version()!r}\n")
     environment = os.environ | {"RECOUNT_WHEEL_PLATFORM": program.wheel_platform()}
-    command = [sys.executable, "-m", "build", "--quiet", "--wheel", "--outdir", out, place]
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    command = [uv(), "build", "--quiet", "--wheel", "--no-create-gitignore"]
+    subprocess.run([*command, "--out-dir", out, place], check=True, env=environment)
 
 
-def build_npm(name, fields, files, scratch, out):
-    """Builds a tarball for npm: its name, the fields of package.json, and its executable files."""
+def uv() -> str:
+    """Returns the program that builds wheels, preferring the one beside this Python."""
+    beside = pathlib.Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.is_file() else shutil.which("uv")
+    return found or sys.exit("uv is not installed: pip install uv")
+
+
+def build_npm(
+    name: str,
+    fields: dict[str, Any],
+    executable: pathlib.Path,
+    scratch: pathlib.Path,
+    out: pathlib.Path,
+) -> None:
+    """Builds a tarball for npm: its name, its own fields of package.json, and its executable."""
     place = scratch / name
     (place / "bin").mkdir(parents=True)
     copy_texts(place)
-    for source, inside in files:
-        shutil.copy(source, place / "bin" / inside)
-        (place / "bin" / inside).chmod(0o755)
+    copy_program(executable, place / "bin" / executable.name)
     manifest = {
         "name": name,
         "version": version(),
@@ -107,31 +127,36 @@ def build_npm(name, fields, files, scratch, out):
         **fields,
     }
     (place / "package.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    command = ["npm", "pack", "--silent", "--pack-destination", out]
+    command = ["npm", "pack", "--silent", "--pack-destination", str(out)]
     subprocess.run(command, check=True, cwd=place, stdout=subprocess.DEVNULL)
 
 
-def build_npm_packages(program, scratch, out):
-    """Builds the package with the program, and the launcher that starts it."""
-    fields = {"os": ["linux"], "cpu": [program.node_processor]}
+def build_npm_program(program: Program, scratch: pathlib.Path, out: pathlib.Path) -> None:
+    """Builds the package with the program.
+
+    It declares no command: npm would link it to the place of the launcher's.
+    """
+    fields: dict[str, Any] = {"os": ["linux"], "cpu": [program.node_processor]}
     if not program.is_static():
         fields["libc"] = ["glibc"]
-    files = [(program.path, "recount")]
-    name = f"recount-cli-linux-{program.node_processor}"
-    # The launcher alone has the name of the command: npm links both into one directory.
-    build_npm(name, fields, files, scratch, out)
-    of_systems = {f"recount-cli-{system}": version() for system in SYSTEMS}
+    renamed = scratch / "program" / "recount"
+    renamed.parent.mkdir()
+    copy_program(program.path, renamed)
+    build_npm(f"recount-cli-linux-{program.node_processor}", fields, renamed, scratch, out)
+
+
+def build_npm_launcher(scratch: pathlib.Path, out: pathlib.Path) -> None:
+    """Builds the launcher, which starts the program of the machine's package."""
     fields = {
         "type": "module",
         "bin": {"recount": "bin/recount.mjs"},
         "engines": {"node": ">=18"},
-        "optionalDependencies": of_systems,
+        "optionalDependencies": {f"recount-cli-{system}": version() for system in SYSTEMS},
     }
-    files = [(HERE / "npm" / "recount.mjs", "recount.mjs")]
-    build_npm("recount-cli", fields, files, scratch, out)
+    build_npm("recount-cli", fields, HERE / "npm" / "recount.mjs", scratch, out)
 
 
-def main():
+def main() -> None:
     """Builds all packages of one program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True, help="the file recount")
@@ -140,9 +165,17 @@ def main():
     out = given.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     program = Program(given.program.resolve())
-    with tempfile.TemporaryDirectory() as scratch:
-        build_wheel(program, pathlib.Path(scratch), out)
-        build_npm_packages(program, pathlib.Path(scratch), out)
+    # The pool waits for its packages before the directory is removed.
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor() as pool:
+        scratch = pathlib.Path(directory)
+        # Compression of the program takes seconds, so the packages are built at the same time.
+        building = [
+            pool.submit(build_wheel, program, scratch, out),
+            pool.submit(build_npm_program, program, scratch, out),
+            pool.submit(build_npm_launcher, scratch, out),
+        ]
+    for package in building:
+        package.result()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Kills `recount serve` again and again while clients run calls, and looks for lost or double work.
 
-Each round makes calls of two client-run tools from several programs, and several workers claim and
-run them. The service is killed with SIGKILL in the middle, and started again. A worker loses one
-run in fifty, as if it had been killed, too. The workers note each run of a tool in the memory of
-this script, which is the witness that the journal cannot influence. In the end:
+Each round makes calls of two client-run tools from several programs, in several sessions, and
+several workers claim and run them. The service is killed with SIGKILL in the middle, and started
+again. A worker loses one run in fifty, as if it had been killed, too. The workers note each run of
+a tool in the memory of this script, which is the witness that the journal cannot influence. In the
+end:
 
 * each call that a program made is on record once, and has ended;
 * `pay`, which is not repeatable, ran at most once, and exactly once if its result is on record;
@@ -14,19 +15,29 @@ this script, which is the witness that the journal cannot influence. In the end:
     service_kills.py PROGRAM [--rounds 10] [--calls 200] [--seed 1]
 """
 
+from __future__ import annotations
+
 import argparse
 import collections
+import dataclasses
 import pathlib
 import random
-import tempfile
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 
-from service import Connection, Down, Service
+from service import PATIENCE_S, Connection, Service, serving
 
 WORKERS = 6
 PROGRAMS = 4
-LEASE_MS = 2_000
+SESSIONS = 4
+
+# A lost run is found out after a lease, so each round takes at least as long.
+LEASE_MS = 1_000
+
+# The outcomes with a result. It is supplied if the report came after the end of the lease.
+WITH_RESULT = ("returned", "supplied")
+
 # The share of the runs that are lost with their worker.
 LOST = 0.02
 
@@ -34,17 +45,28 @@ LOST = 0.02
 class Witness:
     """The runs of each call's tool, by its key, outside of the journal."""
 
-    def __init__(self):
-        self.runs = collections.Counter()
+    def __init__(self) -> None:
+        self.runs: collections.Counter[str] = collections.Counter()
         self.lock = threading.Lock()
 
-    def ran(self, order):
+    def ran(self, order: str) -> None:
+        """Notes a run."""
         with self.lock:
             self.runs[order] += 1
 
 
-def work(service, witness, ended, number):
-    """Claims calls and runs them, until there is nothing left."""
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """A call that a program made."""
+
+    order: str
+    """Its key, which begins with the name of its tool."""
+    session: str
+    call: int
+
+
+def work(service: Service, witness: Witness, ended: threading.Event, number: int) -> None:
+    """Claims calls and runs them until the end of the script."""
     connection, made = Connection(service, service.client), 0
     randomness = random.Random(number)
     while not ended.is_set():
@@ -65,107 +87,100 @@ def work(service, witness, ended, number):
         assert status in (200, 409), (status, told)
 
 
-def call(service, session, orders, made):
-    """Makes calls, each until it is on record."""
-    connection = Connection(service, service.client)
-    for order in orders:
-        tool = "pay" if order.startswith("pay") else "pack"
-        path, body = f"/v1/sessions/{session}/calls", {"tool": tool, "args": {"order": order}}
+def make_calls(service: Service, orders: list[tuple[str, str]]) -> list[Made]:
+    """Makes calls, given as session and order, each until it is on record."""
+    connection, made = Connection(service, service.client), []
+    for session, order in orders:
+        body = {"tool": order.partition("-")[0], "args": {"order": order}}
+        path = f"/v1/sessions/{session}/calls"
         status, answer = connection.persist("POST", path, body, key=order)
         assert status in (200, 202), (status, answer)
-        made[order] = answer["call"]
+        made.append(Made(order, session, answer["call"]))
+    return made
 
 
-def round_of(service, witness, number, calls, randomness):
-    """One session with its calls, and one kill. Returns the session and its calls by key."""
+def run_round(
+    service: Service, number: int, calls: int, randomness: random.Random
+) -> dict[Made, str]:
+    """Makes calls in new sessions, with one kill. Returns the outcome of each call."""
     connection = Connection(service, service.client)
-    status, opened = connection.persist(
-        "POST", "/v1/sessions", {"agent": "shop"}, key=f"round-{number}"
-    )
-    assert status == 201, (status, opened)
-    session, made, ended = opened["session"], {}, threading.Event()
-    orders = [f"{'pay' if n % 2 else 'pack'}-{number}-{n}" for n in range(calls)]
-    threads = [
-        threading.Thread(target=call, args=(service, session, orders[n::PROGRAMS], made))
-        for n in range(PROGRAMS)
-    ]
-    workers = [
-        threading.Thread(target=work, args=(service, witness, ended, f"{number}-{n}"))
-        for n in range(WORKERS)
-    ]
-    for thread in threads + workers:
-        thread.daemon = True
-        thread.start()
-    time.sleep(randomness.uniform(0.02, 0.5))
-    service.kill()
-    service.start()
-    for thread in threads:
-        thread.join(timeout=120)
-        assert not thread.is_alive(), "a program never got an answer"
+    sessions = [connection.open_session(key=f"round-{number}-{n}") for n in range(SESSIONS)]
+    # Each program makes calls of both tools in every session.
+    orders = []
+    for n in range(calls):
+        tool = ("pay", "pack")[n // PROGRAMS // SESSIONS % 2]
+        orders.append((sessions[n // PROGRAMS % SESSIONS], f"{tool}-{number}-{n}"))
+    with ThreadPoolExecutor(PROGRAMS) as programs:
+        making = [
+            programs.submit(make_calls, service, orders[n::PROGRAMS]) for n in range(PROGRAMS)
+        ]
+        time.sleep(randomness.uniform(0.02, 0.5))
+        service.kill()
+        service.start()
+    made = [it for part in making for it in part.result()]
     assert len(made) == calls, f"{calls - len(made)} calls are missing"
-    outcomes = {}
-    for order, at in made.items():
-        outcomes[order] = outcome(connection, f"/v1/sessions/{session}/calls/{at}?wait=30")
-    ended.set()
-    for thread in workers:
-        thread.join(timeout=60)
-        assert not thread.is_alive(), "a worker never ended"
-    return session, outcomes
+    return {it: outcome_of(connection, it) for it in made}
 
 
-def outcome(connection, path):
-    """The end of a call; it is waited for over the end of the lease of a lost claim."""
+def outcome_of(connection: Connection, made: Made) -> str:
+    """Returns the outcome of a call, also of one whose worker is lost and whose lease must end."""
+    path = f"/v1/sessions/{made.session}/calls/{made.call}?wait=30"
     for _ in range(6):
         status, told = connection.persist("GET", path)
         assert status in (200, 202), (status, told)
         if told.get("ended"):
-            return told["ended"]["outcome"]
+            return str(told["ended"]["outcome"])
     raise AssertionError(f"the call did not end: {told}")
 
 
-def check(service, session, outcomes, witness):
+def check_round(service: Service, outcomes: dict[Made, str], witness: Witness) -> None:
     """Compares what is on record with what the witness saw."""
-    counts = collections.Counter(outcomes.values())
-    for order, end in outcomes.items():
-        runs = witness.runs[order]
-        if order.startswith("pay"):
-            assert runs <= 1, f"{order} ran {runs} times"
-        if end == "returned":
+    for made, outcome in outcomes.items():
+        order, runs = made.order, witness.runs[made.order]
+        if outcome in WITH_RESULT:
             assert runs >= 1, f"{order} has a result and never ran"
         else:
-            assert end in ("unknown", "failed"), f"{order} ended as {end}"
-            assert order.startswith("pay"), f"{order} is repeatable and ended as {end}"
+            assert outcome in ("unknown", "failed"), f"{order} ended as {outcome}"
+            assert order.startswith("pay"), f"{order} is repeatable and ended as {outcome}"
     connection = Connection(service, service.operator)
-    status, page = connection.ask("GET", f"/v1/sessions/{session}/calls?limit=1000")
-    assert status == 200, (status, page)
-    assert len(page["items"]) == len(outcomes), "a call is on record twice"
-    return counts
+    on_record = 0
+    for session in {it.session for it in outcomes}:
+        status, page = connection.ask("GET", f"/v1/sessions/{session}/calls?limit=1000")
+        assert status == 200, (status, page)
+        on_record += len(page["items"])
+    assert on_record == len(outcomes), f"{on_record} calls on record, {len(outcomes)} made"
 
 
-def main():
+def check_runs(witness: Witness) -> int:
+    """Checks that no payment ran twice. Returns the number of repeated runs of the others."""
+    repeated = {order: runs for order, runs in witness.runs.items() if runs > 1}
+    twice = [order for order in repeated if order.startswith("pay")]
+    assert not twice, f"ran more than once: {twice}"
+    return sum(repeated.values()) - len(repeated)
+
+
+def main() -> None:
+    """Runs the rounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    randomness, witness = random.Random(given.seed), Witness()
-    total = collections.Counter()
-    with tempfile.TemporaryDirectory() as directory:
-        service = Service(given.program.resolve(), pathlib.Path(directory), 0)
-        service.start()
-        with service:
-            for number in range(given.rounds):
-                session, outcomes = round_of(service, witness, number, given.calls, randomness)
-                total += check(service, session, outcomes, witness)
-                verified = Connection(service, service.operator).ask("GET", f"/v1/sessions/{session}")
-                assert verified[0] == 200, verified
-            assert service.stop() == 0
-            replayed = service.run("replay", "journal", "--json")
-            assert replayed.returncode == 0, replayed.stdout + replayed.stderr
-            checked = service.run("verify", "journal")
-            assert checked.returncode == 0, checked.stdout + checked.stderr
-    again = sum(runs - 1 for runs in witness.runs.values() if runs > 1)
+    randomness, witness, ended = random.Random(given.seed), Witness(), threading.Event()
+    total: collections.Counter[str] = collections.Counter()
+    with ThreadPoolExecutor(WORKERS) as pool, serving(given.program) as service:
+        workers: list[Future[None]] = [
+            pool.submit(work, service, witness, ended, number) for number in range(WORKERS)
+        ]
+        for number in range(given.rounds):
+            outcomes = run_round(service, number, given.calls, randomness)
+            check_round(service, outcomes, witness)
+            total.update(outcomes.values())
+        ended.set()
+        for worker in workers:
+            worker.result(PATIENCE_S)
+    again = check_runs(witness)
     print(
         f"{given.rounds} kills, {given.rounds * given.calls} calls: {dict(total)}; "
         f"repeatable tools ran {again} times more"

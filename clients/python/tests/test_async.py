@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -54,6 +55,19 @@ def test_both_clients_have_the_same_operations(sync: type, other: type) -> None:
         }
 
     assert surface(sync) == surface(other)
+
+
+@pytest.mark.parametrize(
+    ("sync", "other"), [(Recount, AsyncRecount), (Session, AsyncSession), (Call, AsyncCall)]
+)
+def test_operations_of_both_clients_have_one_description(sync: type, other: type) -> None:
+    def descriptions(kind: type) -> dict[str, str]:
+        public = inspect.getmembers(kind, callable)
+        found = {name: inspect.getdoc(it) or "" for name, it in public if not name.startswith("_")}
+        # The examples differ in their `await`.
+        return {name: re.sub(r"```.*?```", "", doc, flags=re.S) for name, doc in found.items()}
+
+    assert descriptions(sync) == descriptions(other)
 
 
 def test_operations_are_awaited(bench: Bench) -> None:
@@ -120,7 +134,7 @@ def test_cancelled_call_cancels_its_task(bench: Bench) -> None:
             tick.clear()
             return False
 
-        worker._passed = passed
+        worker._wait_event = passed
         call = await session.start("pack", {"order": 17})
         running = asyncio.create_task(worker.run_one())
         await begun.wait()

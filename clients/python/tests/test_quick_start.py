@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -128,9 +129,46 @@ def test_answer_with_curl(quick_start: QuickStart) -> None:
     assert told.startswith("{'refunded': 17")
 
 
-def test_snippets_of_the_readme_are_typed(tmp_path: Path) -> None:
+# The names that a snippet of a page or a description takes from its surroundings.
+SURROUNDINGS = """
+import signal
+from collections.abc import Callable
+from typing import Any
+from recount_client import *
+url: str; token: str; kept_id: str; request_id: str; request: Confirmation; waiting: Confirmation
+requests: list[Confirmation]
+save: Callable[[str], None]
+bank: Any
+"""
+
+
+def snippets() -> Iterator[tuple[str, str]]:
+    """Returns the snippets outside of the quick start, each with the place where it stands."""
+    pages = [PROJECT / "README.md", *sorted((PROJECT / "src").rglob("*.py"))]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        found = re.finditer(r"^( {0}| {4}| {8})```python\n(.*?)^\1```$", text, re.M | re.S)
+        for snippet in found:
+            line = text[: snippet.start()].count("\n") + 1
+            yield f"{page.stem}_{line}", textwrap.dedent(snippet[2])
+
+
+def within_a_function(name: str, snippet: str) -> str:
+    """Returns a module with a snippet in a function, where it may use `await`."""
+    is_async = "await " in snippet or "async " in snippet or name.startswith("async_")
+    kind, prefix = ("async def", "Async") if is_async else ("def", "")
+    arguments = f"client: {prefix}Recount, session: {prefix}Session"
+    body = textwrap.indent(snippet, "    ")
+    return f"{SURROUNDINGS}\n{kind} snippet({arguments}) -> None:\n{body}"
+
+
+def test_snippets_are_typed(tmp_path: Path) -> None:
     for number, snippet in enumerate(blocks("python")):
-        (tmp_path / f"snippet_{number}.py").write_text(snippet)
+        (tmp_path / f"quick_start_{number}.py").write_text(snippet)
+    found = dict(snippets())
+    assert len(found) > 20
+    for name, snippet in found.items():
+        (tmp_path / f"{name}.py").write_text(within_a_function(name, snippet))
     command: list[str | Path] = [sys.executable, "-m", "mypy", "--strict", tmp_path]
     environment = {**os.environ, "MYPYPATH": str(PROJECT / "src")}
     done = subprocess.run(

@@ -19,7 +19,7 @@ from recount_client import (
     UnexpectedResponse,
     Unreachable,
 )
-from recount_client.codes import CODES, problem_of
+from recount_client.problems import CODES, problem_of
 from recount_client.requests import Repeat
 from recount_client.retry import Failure
 
@@ -97,17 +97,19 @@ def test_every_code_of_the_service_has_its_class() -> None:
 
 
 def test_unreachable_service_is_asked_again() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     pauses: list[float] = []
-    with Recount(f"http://127.0.0.1:{port}", retry=Retry(attempts=3)) as client:
-        client._transport._pause = pauses.append
-        with pytest.raises(Unreachable, match="GET /v1/me"):
-            client.me()
-        assert len(pauses) == 2
-        with pytest.raises(Unreachable):
-            client.open_session("shop")
-        assert len(pauses) == 4
+    # The socket keeps the port, and refuses connections because it does not listen.
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with Recount(url, retry=Retry(attempts=3)) as client:
+            client._transport._pause = pauses.append
+            with pytest.raises(Unreachable, match="GET /v1/me"):
+                client.me()
+            assert len(pauses) == 2
+            with pytest.raises(Unreachable):
+                client.open_session("shop")
+            assert len(pauses) == 4
 
 
 def answering(response: httpx.Response) -> Recount:

@@ -24,9 +24,9 @@ from recount_client import (
     Worker,
     current_call,
 )
-from recount_client.codes import problem_of
-from recount_client.running import End
-from recount_client.worker import AGAIN_S
+from recount_client.claiming import AGAIN_S
+from recount_client.problems import problem_of
+from recount_client.running import RunEnd
 from relay import relay
 
 # The time between two renewals of a lease of 60 s.
@@ -39,7 +39,7 @@ class Ticks:
     def __init__(self, worker: Worker) -> None:
         self._passed: dict[float, queue.Queue[bool]] = {RENEWAL_S: queue.Queue()}
         self._passed[AGAIN_S] = queue.Queue()
-        worker._passed = self._wait
+        worker._wait_event = self._wait
 
     def _wait(self, event: threading.Event, seconds: float) -> bool:
         return event.is_set() or self._passed[seconds].get(timeout=PATIENCE_S)
@@ -225,7 +225,7 @@ def test_refused_end_is_reported_for_a_later_start(client: Recount, session: Ses
     session.start("pack", {"order": 17})
     held = client.worker()._claim(0)
     assert held is not None
-    later, end = replace(held, attempt=2), End({"done": 1})
+    later, end = replace(held, attempt=2), RunEnd({"done": 1})
     stale = problem_of(409, {"code": "stale-attempt"})
     assert end.refused(held, later, stale) is end
     assert end.refused(later, later, stale) is None

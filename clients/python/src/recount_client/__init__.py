@@ -3,16 +3,24 @@
 from .async_client import AsyncRecount
 from .async_session import AsyncCall, AsyncSession
 from .async_worker import AsyncWorker
-from .calls import CallState, ClaimedCall
+from .calls import CallState, ClaimedCall, Confirmation, Paused, Waiting
 from .client import Recount
 from .errors import (
-    AlreadyDecided,
     CallCancelled,
     CallDenied,
-    CallEnded,
     CallFailed,
-    ClaimLost,
     ClientClosed,
+    NotYet,
+    RecountError,
+    UnexpectedResponse,
+    Unreachable,
+)
+from .models import Actor, Leave, Me, OnRecord, Pause, Record, SessionInfo
+from .operations import OneOutcome
+from .problems import (
+    AlreadyDecided,
+    CallEnded,
+    ClaimLost,
     Conflict,
     Forbidden,
     Gone,
@@ -20,30 +28,13 @@ from .errors import (
     KeyReused,
     NotAnApprover,
     NotFound,
-    NotYet,
-    RecountError,
     ServiceFailed,
     ServiceProblem,
     TooMany,
     Unauthenticated,
     Unavailable,
-    UnexpectedResponse,
     Unfit,
-    Unreachable,
 )
-from .models import (
-    Actor,
-    Confirmation,
-    Leave,
-    Me,
-    OnRecord,
-    Pause,
-    Paused,
-    Record,
-    SessionInfo,
-    Waiting,
-)
-from .operations import OneOutcome
 from .retry import Retry
 from .running import RunningCall, current_call
 from .session import Call, Session

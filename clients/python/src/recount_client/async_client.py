@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -18,20 +17,22 @@ from . import operations as ops
 from .async_session import AsyncCall, AsyncSession
 from .async_worker import AsyncWorker
 from .calls import parsed_ref
+from .claiming import WorkerSettings
+from .paging import async_pages
 from .retry import Retry
-from .tool import AsyncTool, checked_name
-from .transport import AsyncTransport
+from .tool import AsyncTool, checked_name, register
+from .transport import AsyncTransport, service_of_environment
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx
 
-    from .models import Confirmation, Leave, Me, OnRecord, Pause, SessionInfo, Waiting
+    from .calls import Confirmation, Waiting
+    from .models import Leave, Me, OnRecord, Pause, SessionInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 class Decorator:
@@ -54,9 +55,7 @@ class Decorator:
             ValueError: There is a tool with this name already.
         """
         tool: AsyncTool[P, Any] = AsyncTool(function, self._name)
-        if tool.name in self._tools:
-            raise ValueError(f"there is a tool {tool.name} already")
-        self._tools[tool.name] = tool
+        register(self._tools, tool)
         return tool
 
 
@@ -103,10 +102,7 @@ class AsyncRecount:
         Raises:
             ValueError: `RECOUNT_TOKEN` is not set, or a value is unfit.
         """
-        token = os.environ.get("RECOUNT_TOKEN")
-        if not token:
-            raise ValueError("RECOUNT_TOKEN is not set: `recount token create` makes a token")
-        return AsyncRecount(os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878"), token)
+        return AsyncRecount(*service_of_environment())
 
     def __repr__(self) -> str:
         return f"AsyncRecount({str(self._transport.base)!r})"
@@ -186,7 +182,7 @@ class AsyncRecount:
             )
             return await self._transport.send(request)
 
-        return _pages(page)
+        return async_pages(page)
 
     def resume(self, call_ref: str) -> AsyncCall:
         """Returns a call by its reference, also one of another process. Nothing is sent.
@@ -224,7 +220,9 @@ class AsyncRecount:
     ) -> AsyncIterator[Waiting]:
         """Iterates over what waits for an answer: confirmation requests and paused calls."""
         only = session.id if isinstance(session, AsyncSession) else session
-        return _pages(lambda cursor: self._transport.send(ops.pending(agent, labels, only, cursor)))
+        return async_pages(
+            lambda cursor: self._transport.send(ops.pending(agent, labels, only, cursor))
+        )
 
     async def approve(
         self,
@@ -363,26 +361,13 @@ class AsyncRecount:
             name: The beginning of the ids of the claims, for the audit.
         """
         chosen = self._tools if tools is None else {tool.name: tool for tool in tools}
-        return AsyncWorker(
-            self._transport,
-            chosen,
-            agents=agents,
-            labels=labels,
+        settings = WorkerSettings(
+            agents=tuple(agents),
+            labels=dict(labels or {}),
             concurrency=concurrency,
             lease_s=lease_s,
             poll_s=poll_s,
             grace_s=grace_s,
             name=name,
         )
-
-
-async def _pages(page: Callable[[str | None], Awaitable[ops.Page[T]]]) -> AsyncIterator[T]:
-    """Iterates over the items of all pages. A page is requested when its first item is."""
-    cursor: str | None = None
-    while True:
-        found = await page(cursor)
-        for item in found.items:
-            yield item
-        if found.next is None:
-            return
-        cursor = found.next
+        return AsyncWorker(self._transport, chosen, settings)

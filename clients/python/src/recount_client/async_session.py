@@ -3,68 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextvars import ContextVar, Token
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import operations as ops
-from .calls import CallState, call_ref
-from .errors import NotYet, RecountError
+from .errors import RecountError
+from .handles import CallHandle, SessionHandle
 from .models import Record
+from .paging import async_pages
 from .reading import obj
-from .waiting import EARLY_S, PAUSE_S, WAIT_S, first_wait, outlives, slice_of
+from .transport import AsyncTransport
+from .waiting import EndOfCall, first_wait, slice_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
+    from .calls import CallState
     from .models import OnRecord, SessionInfo
     from .reading import JsonObject
-    from .transport import AsyncTransport
-
-_active: ContextVar[AsyncSession | None] = ContextVar("recount_async_session", default=None)
 
 
-def active_session() -> AsyncSession:
-    """Returns the session of the surrounding `with session:`.
-
-    Raises:
-        RuntimeError: There is none.
-    """
-    found = _active.get()
-    if found is None:
-        raise RuntimeError("no session: call the tool in `with session:`, or name it: `within`")
-    return found
-
-
-class AsyncSession:
+class AsyncSession(SessionHandle[AsyncTransport]):
     """A session, by its id.
 
     Within `with session:` the tools of the program make their calls in it. The end of the block
     leaves the session open; `close` closes it.
+
+    ```python
+    session = client.session(kept_id)
+    result = await session.call("refund", {"order": 17}, key="refund-17")
+    await session.close("the order is done")
+    ```
     """
 
-    def __init__(self, transport: AsyncTransport, identifier: str) -> None:
-        self._transport = transport
-        self.id = identifier
-        """The id."""
-        self._tokens: list[Token[AsyncSession | None]] = []
-
-    def __repr__(self) -> str:
-        return f"AsyncSession({self.id!r})"
-
-    def __enter__(self) -> AsyncSession:
-        self._tokens.append(_active.set(self))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        _active.reset(self._tokens.pop())
+    _active: ClassVar[ContextVar[Any]] = ContextVar("recount_async_session", default=None)
 
     async def info(self) -> SessionInfo:
         """Returns the agent, the labels and the state of the session."""
@@ -102,14 +73,11 @@ class AsyncSession:
         state = await self._transport.send(ops.start_call(self.id, tool, args, key, slice_of(wait)))
         return AsyncCall(self._transport, self.id, state.call, state)
 
-    async def records(self, first: int = 1, page: int = 200) -> AsyncIterator[Record]:
+    def records(self, first: int = 1, page: int = 200) -> AsyncIterator[Record]:
         """Iterates over the records, up to the last one that is there now."""
-        cursor: str | None = str(first)
-        while cursor is not None:
-            found = await self._transport.send(ops.records(self.id, int(cursor), page))
-            for item in found.items:
-                yield item
-            cursor = found.next
+        return async_pages(
+            lambda cursor: self._transport.send(ops.records(self.id, int(cursor or first), page))
+        )
 
     async def follow(self, first: int = 1) -> AsyncGenerator[Record, None]:
         """Iterates over the records, then over each new one, until the session is closed.
@@ -119,16 +87,9 @@ class AsyncSession:
         async for event in self._transport.stream(ops.record_events(self.id, first)):
             yield Record.of(obj(event.json()))
 
-    async def calls(self) -> AsyncIterator[JsonObject]:
+    def calls(self) -> AsyncIterator[JsonObject]:
         """Iterates over the calls, each as a row of `recount audit decisions`."""
-        cursor: str | None = None
-        while True:
-            found = await self._transport.send(ops.calls(self.id, cursor))
-            for item in found.items:
-                yield item
-            if found.next is None:
-                return
-            cursor = found.next
+        return async_pages(lambda cursor: self._transport.send(ops.calls(self.id, cursor)))
 
     async def state(self, at: int | None = None) -> JsonObject:
         """Returns the session as of a record, the last one by default."""
@@ -143,34 +104,16 @@ class AsyncSession:
         return await self._transport.send(ops.close_session(self.id, reason))
 
 
-class AsyncCall:
-    """A call, by its session and the seq of its record, or its id."""
+class AsyncCall(CallHandle[AsyncTransport]):
+    """A call, by its session and the seq of its record, or its id.
 
-    def __init__(
-        self,
-        transport: AsyncTransport,
-        session: str,
-        call: int | str,
-        state: CallState | None = None,
-    ) -> None:
-        self._transport = transport
-        self.session = session
-        """The id of the session."""
-        self.call = call
-        """The seq of the call's record, or its id."""
-        self._state = state if state is not None and state.ended else None
-        # A wait outlives an outage of the service only once the call is known to exist.
-        self._known = state is not None
-        self.repeated = state is not None and state.repeated
-        """True if an earlier request with the same key made the call."""
-
-    def __repr__(self) -> str:
-        return f"AsyncCall({self.ref!r})"
-
-    @property
-    def ref(self) -> str:
-        """The reference, for `Recount.resume` in this or another process."""
-        return call_ref(self.session, self.call)
+    ```python
+    call = await session.start("refund", {"order": 17}, key="refund-17")
+    save(call.ref)
+    state = await client.resume(call.ref).wait(timeout=3600)
+    print(state.result())
+    ```
+    """
 
     async def state(self) -> CallState:
         """Returns the call, as far as it has come."""
@@ -183,26 +126,18 @@ class AsyncCall:
             NotYet: It has not ended within the timeout, in seconds. It goes on.
             Unreachable: The service has not answered at all, or not at the end of the timeout.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        waiting = EndOfCall(self.ref, timeout)
         while True:
-            began = time.monotonic()
-            wait = WAIT_S if end is None else slice_of(end - began)
             try:
-                state = await self._look(wait)
+                state = await self._look(waiting.hold_s())
             except RecountError as error:
-                left = None if end is None else end - time.monotonic()
-                pause = outlives(self.ref, error, left) if self._known else None
-                if pause is None:
-                    raise
+                pause = waiting.pause_after_error(error, known=self._known)
+            else:
+                if state.ended:
+                    return state
+                pause = waiting.pause_after_response()
+            if pause > 0:
                 await asyncio.sleep(pause)
-                continue
-            if state.ended:
-                return state
-            now = time.monotonic()
-            if end is not None and now >= end:
-                raise NotYet(self.ref)
-            if now - began < EARLY_S:
-                await asyncio.sleep(PAUSE_S)
 
     async def respond(self, response: Mapping[str, Any], *, interim: bool = False) -> OnRecord:
         """Supplies the result of a paused call. An interim one leaves it paused."""
@@ -221,9 +156,5 @@ class AsyncCall:
     async def _look(self, wait: int) -> CallState:
         if self._state is not None:
             return self._state
-        state = await self._transport.send(ops.call_state(self.session, self.call, wait))
-        self._known = True
-        state = replace(state, repeated=self.repeated)
-        if state.ended:
-            self._state = state
-        return state
+        request = ops.call_state(self.session, self.call, wait)
+        return self._received(await self._transport.send(request))

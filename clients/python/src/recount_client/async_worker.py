@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import operations as ops
+from .claiming import AGAIN_S, WorkerBase, WorkerSettings
 from .errors import RecountError
-from .running import PASSING, End, RunningCall, _current, log, new_claim
+from .running import TRANSIENT, RunEnd, RunningCall, _current, log
 from .tool import AsyncTool
-from .worker import AGAIN_S, RENEWALS
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from .transport import AsyncTransport
 
 
-async def _passed(event: asyncio.Event, seconds: float) -> bool:
+async def _wait_event(event: asyncio.Event, seconds: float) -> bool:
     """Waits for the event. Returns false if the time has passed."""
     try:
         await asyncio.wait_for(event.wait(), seconds)
@@ -33,7 +31,7 @@ async def _passed(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-class AsyncWorker:
+class AsyncWorker(WorkerBase[AsyncTool[Any, Any]]):
     """Runs the claimed calls of some tools, each as a task.
 
     A call whose function has begun is never run again by a worker. If its process ends first, the
@@ -50,31 +48,15 @@ class AsyncWorker:
         self,
         transport: AsyncTransport,
         tools: Mapping[str, AsyncTool[Any, Any]],
-        *,
-        agents: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        concurrency: int = 4,
-        lease_s: float = 60,
-        poll_s: int = 5,
-        grace_s: float = 30,
-        name: str | None = None,
+        settings: WorkerSettings,
     ) -> None:
-        if not tools:
-            raise ValueError("a worker needs at least one tool")
-        if concurrency < 1:
-            raise ValueError("a worker runs at least one function at a time")
-        self.tools = dict(tools)
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
-        """The beginning of the ids of the claims."""
-        self._transport, self._agents, self._labels = transport, tuple(agents), dict(labels or {})
-        self._lease_ms, self._poll_s, self._grace_s = int(lease_s * 1000), poll_s, grace_s
-        self._concurrency = concurrency
+        super().__init__(tools, settings)
+        self._transport = transport
         self._stopping = asyncio.Event()
-        self._error: RecountError | None = None
         self._running: dict[tuple[str, int], RunningCall] = {}
         self._tasks: list[asyncio.Task[None]] = []
         # Replaced by tests, which have no clock.
-        self._passed: Callable[[asyncio.Event, float], Awaitable[bool]] = _passed
+        self._wait_event: Callable[[asyncio.Event, float], Awaitable[bool]] = _wait_event
 
     async def __aenter__(self) -> AsyncWorker:
         self.start()
@@ -90,7 +72,9 @@ class AsyncWorker:
 
     def start(self) -> None:
         """Starts the tasks."""
-        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._concurrency)]
+        self._tasks = [
+            asyncio.create_task(self._serve()) for _ in range(self._settings.concurrency)
+        ]
 
     async def wait(self) -> None:
         """Waits until the worker is to stop: by `request_stop`, or because it cannot go on."""
@@ -110,7 +94,7 @@ class AsyncWorker:
         """
         self._stopping.set()
         if self._tasks:
-            _, left = await asyncio.wait(self._tasks, timeout=self._grace_s)
+            _, left = await asyncio.wait(self._tasks, timeout=self._settings.grace_s)
             for task in left:
                 task.cancel()
             if left:
@@ -129,31 +113,20 @@ class AsyncWorker:
     async def _serve(self) -> None:
         while not self._stopping.is_set():
             try:
-                held = await self._claim(self._poll_s)
-            except PASSING as error:
-                log.warning("no call was claimed: %s", error)
-                await self._passed(self._stopping, AGAIN_S)
-                continue
+                held = await self._claim(self._settings.poll_s)
             except RecountError as error:
-                log.error("the worker cannot go on: %s", error)
-                self._error = error
-                self._stopping.set()
-                return
+                if not self._may_claim_after(error):
+                    self._stopping.set()
+                    return
+                await self._wait_event(self._stopping, AGAIN_S)
+                continue
             if held is not None and self._stopping.is_set():
                 await self._release(held, "the worker stops", not_begun=True)
             elif held is not None:
                 await self._run(held)
 
     async def _claim(self, wait: int) -> ClaimedCall | None:
-        request = ops.claim(
-            new_claim(self.name),
-            tools=list(self.tools),
-            agents=self._agents,
-            labels=self._labels,
-            lease_ms=self._lease_ms,
-            wait=wait,
-        )
-        claiming = asyncio.ensure_future(self._transport.send(request))
+        claiming = asyncio.ensure_future(self._transport.send(self._claim_request(wait)))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -181,7 +154,7 @@ class AsyncWorker:
                 log.info("%s was cancelled", held.ref)
             else:
                 # The function awaited something that was cancelled. The worker goes on.
-                await self._deliver(run, End.of_error(asyncio.CancelledError(), held))
+                await self._deliver(run, RunEnd.of_error(asyncio.CancelledError(), held))
         except asyncio.CancelledError:
             running.cancel()
             if not run.cancelled:
@@ -205,39 +178,39 @@ class AsyncWorker:
 
         return RunningCall(held, from_thread, self._transport.send)
 
-    async def _ended(self, run: RunningCall) -> End:
+    async def _ended(self, run: RunningCall) -> RunEnd:
         tool = self.tools[run.held.tool]
         token = _current.set(run)
         try:
             args = tool.bound(run.held.args)
             if inspect.iscoroutinefunction(tool.function):
-                return End.of(await tool.function(**args))
-            return End.of(await asyncio.to_thread(tool.function, **args))
+                return RunEnd.of(await tool.function(**args))
+            return RunEnd.of(await asyncio.to_thread(tool.function, **args))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - sys.exit() must not end the loop.
-            return End.of_error(error, run.held)
+            return RunEnd.of_error(error, run.held)
         finally:
             _current.reset(token)
 
-    async def _deliver(self, run: RunningCall, end: End) -> None:
+    async def _deliver(self, run: RunningCall, end: RunEnd) -> None:
         """Reports the end until the service has taken or refused it. The function runs once."""
-        left: End | None = end
+        left: RunEnd | None = end
         while left is not None:
             held = run.held
             try:
                 await self._transport.send(left.request(held))
-            except PASSING as error:
+            except TRANSIENT as error:
                 log.warning("the end of %s is not on record yet: %s", held.ref, error)
-                await self._passed(asyncio.Event(), AGAIN_S)
+                await self._wait_event(asyncio.Event(), AGAIN_S)
             except RecountError as error:
                 left = left.refused(held, run.held, error)
             else:
                 return
 
-    async def _renew(self, run: RunningCall, running: asyncio.Task[End]) -> None:
+    async def _renew(self, run: RunningCall, running: asyncio.Task[RunEnd]) -> None:
         never = asyncio.Event()
-        while not await self._passed(never, self._lease_ms / 1000 / RENEWALS):
+        while not await self._wait_event(never, self._renewal_s):
             try:
-                await self._transport.send(ops.renew(run.held, self._lease_ms))
+                await self._transport.send(self._renewal_request(run.held))
             except RecountError as error:
                 if not run.renewal_failed(error):
                     running.cancel()

@@ -1,4 +1,4 @@
-"""The values of calls: their outcomes, and the calls that a client has claimed."""
+"""The values of calls: their states, what waits for an answer, and what a client has claimed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import CallCancelled, CallDenied, CallFailed, NotYet, UnexpectedResponse
-from .models import Confirmation
 from .reading import JsonObject, member, obj, optional, strings
 
 _DENIED = frozenset({"denied", "expired"})
@@ -29,15 +28,33 @@ def parsed_ref(ref: str) -> tuple[str, str]:
     return session, call
 
 
-@dataclass(frozen=True)
-class CallState:
-    """A call, as far as it has come."""
+@dataclass(frozen=True, kw_only=True)
+class OfCall:
+    """The members that every value about a call has."""
 
     session: str
     call: int
     """The seq of the call's record."""
-    call_id: str
     tool: str
+    raw: JsonObject = field(repr=False, compare=False)
+
+    @property
+    def ref(self) -> str:
+        """The reference of the call, for `Recount.resume`."""
+        return call_ref(self.session, self.call)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallState(OfCall):
+    """A call, as far as it has come.
+
+    ```python
+    state = session.start("refund", {"order": 17}, key="refund-17").state()
+    print(state.result() if state.ended else f"{state.phase}, asked as {state.request}")
+    ```
+    """
+
+    call_id: str
     attempts: int
     """The number of starts of the tool."""
     phase: str | None
@@ -56,7 +73,6 @@ class CallState:
     """The kind of the reason, such as `execution_failed`."""
     repeated: bool
     """True if an earlier request with the same key made the call."""
-    raw: JsonObject = field(repr=False, compare=False)
 
     @staticmethod
     def of(raw: JsonObject) -> CallState:
@@ -86,11 +102,6 @@ class CallState:
         )
 
     @property
-    def ref(self) -> str:
-        """The reference of the call."""
-        return call_ref(self.session, self.call)
-
-    @property
     def ended(self) -> bool:
         """True if the call has an outcome."""
         return self.outcome is not None
@@ -115,19 +126,23 @@ class CallState:
         raise kind(self.ref, outcome, self.error)
 
 
-@dataclass(frozen=True)
-class ClaimedCall:
-    """A call that this client holds for a lease."""
+@dataclass(frozen=True, kw_only=True)
+class OfAgentCall(OfCall):
+    """The members that a call's value has beside those, if a client or an approver acts on it."""
 
-    session: str
-    call: int
+    agent: str
+    args: Any
+    """The arguments as a JSON object: those that an answer binds, or with which the tool runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimedCall(OfAgentCall):
+    """A call that this client holds for a lease. `current_call().held` is one."""
+
     attempt: int
     """The number of the start. Every claim is for one start."""
     claim: str
     """The id of the claim, which the client chose."""
-    agent: str
-    tool: str
-    args: dict[str, Any]
     idempotency_key: str
     """The key of the call, the same for every start of it. Pass it to what the tool calls."""
     until_us: int
@@ -136,31 +151,102 @@ class ClaimedCall:
     labels: dict[str, str]
     confirmation: Any
     """The approver's answer to a gated call, with `payload` if one was given."""
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @property
-    def ref(self) -> str:
-        """The reference of the call."""
-        return call_ref(self.session, self.call)
 
     @staticmethod
     def of(raw: JsonObject) -> ClaimedCall:
         """Reads a claimed call."""
         return ClaimedCall(
-            member(raw, "session", str),
-            member(raw, "call", int),
-            member(raw, "attempt", int),
-            member(raw, "claim", str),
-            member(raw, "agent", str),
-            member(raw, "tool", str),
-            dict(obj(raw.get("args"))),
-            member(raw, "idempotency_key", str),
-            member(raw, "until_us", int),
-            optional(raw, "external_id", str),
-            strings(raw, "labels"),
-            raw.get("confirmation"),
+            session=member(raw, "session", str),
+            call=member(raw, "call", int),
+            attempt=member(raw, "attempt", int),
+            claim=member(raw, "claim", str),
+            agent=member(raw, "agent", str),
+            tool=member(raw, "tool", str),
+            args=dict(obj(raw.get("args"))),
+            idempotency_key=member(raw, "idempotency_key", str),
+            until_us=member(raw, "until_us", int),
+            external_id=optional(raw, "external_id", str),
+            labels=strings(raw, "labels"),
+            confirmation=raw.get("confirmation"),
             raw=raw,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confirmation(OfAgentCall):
+    """A confirmation request that waits for an approver.
+
+    ```python
+    for waiting in client.pending():
+        if isinstance(waiting, Confirmation) and waiting.about == "gate":
+            client.approve(waiting, reason="spoke to the customer")
+    ```
+    """
+
+    request: str
+    """The id, for the answer."""
+    hint: str | None
+    """The text for the approver."""
+    about: str | None
+    """The question: `gate` (may it run), `in_doubt` (may it run again) or `tool` (its own)."""
+    request_hash: str | None
+    """The hash, for an answer that counts for this request alone."""
+    expires_at_us: int | None
+
+    @staticmethod
+    def of(raw: JsonObject) -> Confirmation:
+        """Reads a confirmation request."""
+        return Confirmation(
+            request=member(raw, "request", str),
+            session=member(raw, "session", str),
+            agent=member(raw, "agent", str),
+            call=member(raw, "call", int),
+            tool=member(raw, "tool", str),
+            args=raw.get("args"),
+            hint=optional(raw, "hint", str),
+            about=optional(raw, "about", str),
+            request_hash=optional(raw, "request_hash", str),
+            expires_at_us=optional(raw, "expires_at_us", int),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paused(OfAgentCall):
+    """A call that waits for its result from outside.
+
+    ```python
+    for waiting in client.pending():
+        if isinstance(waiting, Paused):
+            client.resume(waiting.ref).respond({"parcel": 9})
+    ```
+    """
+
+    call_id: str
+
+    @staticmethod
+    def of(raw: JsonObject) -> Paused:
+        """Reads a paused call."""
+        return Paused(
+            call_id=member(raw, "call_id", str),
+            session=member(raw, "session", str),
+            agent=member(raw, "agent", str),
+            call=member(raw, "call", int),
+            tool=member(raw, "tool", str),
+            args=raw.get("args"),
+            raw=raw,
+        )
+
+
+Waiting = Confirmation | Paused
+"""An entry of the listing of what waits for an answer from outside."""
+
+
+def waiting_of(raw: JsonObject) -> Waiting:
+    """Reads an entry of the pending listing."""
+    if "confirmation" in raw:
+        return Confirmation.of(obj(raw["confirmation"]))
+    return Paused.of(obj(raw.get("paused")))
 
 
 def request_id(request: Confirmation | str) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import operations as ops
 from .calls import parsed_ref
+from .claiming import WorkerSettings
+from .paging import pages
 from .retry import Retry
 from .session import Call, Session
-from .tool import Tool, checked_name
-from .transport import Transport
+from .tool import Tool, checked_name, register
+from .transport import Transport, service_of_environment
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from .models import Confirmation, Leave, Me, OnRecord, Pause, SessionInfo, Waiting
+    from .calls import Confirmation, Waiting
+    from .models import Leave, Me, OnRecord, Pause, SessionInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 class Recount:
@@ -69,10 +70,7 @@ class Recount:
         Raises:
             ValueError: `RECOUNT_TOKEN` is not set, or a value is unfit.
         """
-        token = os.environ.get("RECOUNT_TOKEN")
-        if not token:
-            raise ValueError("RECOUNT_TOKEN is not set: `recount token create` makes a token")
-        return Recount(os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878"), token)
+        return Recount(*service_of_environment())
 
     def __repr__(self) -> str:
         return f"Recount({str(self._transport.base)!r})"
@@ -152,7 +150,7 @@ class Recount:
             )
             return self._transport.send(request)
 
-        return _pages(page)
+        return pages(page)
 
     def resume(self, call_ref: str) -> Call:
         """Returns a call by its reference, also one of another process. Nothing is sent.
@@ -190,7 +188,7 @@ class Recount:
     ) -> Iterator[Waiting]:
         """Iterates over what waits for an answer: confirmation requests and paused calls."""
         only = session.id if isinstance(session, Session) else session
-        return _pages(lambda cursor: self._transport.send(ops.pending(agent, labels, only, cursor)))
+        return pages(lambda cursor: self._transport.send(ops.pending(agent, labels, only, cursor)))
 
     def approve(
         self,
@@ -299,9 +297,7 @@ class Recount:
 
         def declared(function: Callable[P, R]) -> Tool[P, R]:
             tool: Tool[P, R] = Tool(function, name)
-            if tool.name in self._tools:
-                raise ValueError(f"there is a tool {tool.name} already")
-            self._tools[tool.name] = tool
+            register(self._tools, tool)
             return tool
 
         return declared
@@ -331,25 +327,13 @@ class Recount:
             name: The beginning of the ids of the claims, for the audit.
         """
         chosen = self._tools if tools is None else {tool.name: tool for tool in tools}
-        return Worker(
-            self._transport,
-            chosen,
-            agents=agents,
-            labels=labels,
+        settings = WorkerSettings(
+            agents=tuple(agents),
+            labels=dict(labels or {}),
             concurrency=concurrency,
             lease_s=lease_s,
             poll_s=poll_s,
             grace_s=grace_s,
             name=name,
         )
-
-
-def _pages(page: Callable[[str | None], ops.Page[T]]) -> Iterator[T]:
-    """Iterates over the items of all pages. A page is requested when its first item is."""
-    cursor: str | None = None
-    while True:
-        found = page(cursor)
-        yield from found.items
-        if found.next is None:
-            return
-        cursor = found.next
+        return Worker(self._transport, chosen, settings)

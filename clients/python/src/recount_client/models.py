@@ -34,7 +34,13 @@ class Actor:
 
 @dataclass(frozen=True)
 class Me:
-    """The caller, as its token proves it."""
+    """The caller, as its token proves it.
+
+    ```python
+    me = client.me()
+    print(me.actor.name, [grant["role"] for grant in me.grants])
+    ```
+    """
 
     actor: Actor
     grants: tuple[JsonObject, ...]
@@ -48,7 +54,13 @@ class Me:
 
 @dataclass(frozen=True)
 class OnRecord:
-    """A recorded operation."""
+    """A recorded operation.
+
+    ```python
+    answered = client.approve(request_id)
+    print(f"{answered.by.name} at seq {answered.seq}, {answered.missing} more needed")
+    ```
+    """
 
     session: str
     seq: int
@@ -83,7 +95,13 @@ class OnRecord:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session."""
+    """A session.
+
+    ```python
+    for info in client.sessions(agent="shop", state="open"):
+        print(info.session, info.external_id, info.labels)
+    ```
+    """
 
     session: str
     agent: str
@@ -108,76 +126,14 @@ class SessionInfo:
 
 
 @dataclass(frozen=True)
-class Confirmation:
-    """A confirmation request that waits for an approver."""
-
-    request: str
-    """The id, for the answer."""
-    session: str
-    agent: str
-    call: int
-    """The seq of the call's record."""
-    tool: str
-    args: Any
-    """The arguments that an answer binds."""
-    hint: str | None
-    """The text for the approver."""
-    about: str | None
-    """The question: `gate` (may it run), `in_doubt` (may it run again) or `tool` (its own)."""
-    request_hash: str | None
-    """The hash, for an answer that counts for this request alone."""
-    expires_at_us: int | None
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def of(raw: JsonObject) -> Confirmation:
-        """Reads a confirmation request."""
-        return Confirmation(
-            member(raw, "request", str),
-            member(raw, "session", str),
-            member(raw, "agent", str),
-            member(raw, "call", int),
-            member(raw, "tool", str),
-            raw.get("args"),
-            optional(raw, "hint", str),
-            optional(raw, "about", str),
-            optional(raw, "request_hash", str),
-            optional(raw, "expires_at_us", int),
-            raw=raw,
-        )
-
-
-@dataclass(frozen=True)
-class Paused:
-    """A call that waits for its result from outside."""
-
-    call_id: str
-    session: str
-    agent: str
-    call: int
-    """The seq of the call's record."""
-    tool: str
-    args: Any
-    """The arguments with which the tool runs."""
-    raw: JsonObject = field(repr=False, compare=False)
-
-    @staticmethod
-    def of(raw: JsonObject) -> Paused:
-        """Reads a paused call."""
-        return Paused(
-            member(raw, "call_id", str),
-            member(raw, "session", str),
-            member(raw, "agent", str),
-            member(raw, "call", int),
-            member(raw, "tool", str),
-            raw.get("args"),
-            raw=raw,
-        )
-
-
-@dataclass(frozen=True)
 class Leave:
-    """A standing leave in force: an approval that also allows later calls of its tool."""
+    """A standing leave in force: an approval that also allows later calls of its tool.
+
+    ```python
+    for leave in client.leaves():
+        client.revoke(leave, reason="end of the shift")
+    ```
+    """
 
     session: str
     leave: int
@@ -203,7 +159,15 @@ class Leave:
 
 @dataclass(frozen=True)
 class Pause:
-    """A pause in force."""
+    """A pause in force.
+
+    ```python
+    client.pause({"agent": "shop"}, reason="wrong prices")
+    for pause in client.pauses():
+        print(pause.scope, pause.reason, pause.by.name)
+    client.unpause({"agent": "shop"})
+    ```
+    """
 
     session: str | None
     """The session. `None` for a pause of more than one."""
@@ -227,7 +191,13 @@ class Pause:
 
 @dataclass(frozen=True)
 class Record:
-    """A record of a session."""
+    """A record of a session.
+
+    ```python
+    for record in session.records():
+        print(record.seq, record.kind)
+    ```
+    """
 
     seq: int
     kind: str
@@ -243,14 +213,3 @@ class Record:
         record = obj(raw.get("record"))
         body = raw["body"] if "body" in raw else record.get("body")
         return Record(member(record, "seq", int), member(record, "kind", str), body, record)
-
-
-Waiting = Confirmation | Paused
-"""What waits for an answer from outside."""
-
-
-def waiting_of(raw: JsonObject) -> Waiting:
-    """Reads an item of the pending listing."""
-    if "confirmation" in raw:
-        return Confirmation.of(obj(raw["confirmation"]))
-    return Paused.of(obj(raw.get("paused")))

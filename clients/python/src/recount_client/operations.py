@@ -6,22 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .calls import CallState, ClaimedCall, request_id
-from .codes import problem_of
+from .calls import CallState, ClaimedCall, Confirmation, Waiting, request_id, waiting_of
 from .errors import RecountError
-from .models import (
-    Confirmation,
-    Leave,
-    Me,
-    OnRecord,
-    Pause,
-    Record,
-    SessionInfo,
-    Waiting,
-    waiting_of,
-)
+from .models import Leave, Me, OnRecord, Pause, Record, SessionInfo
+from .problems import problem_of
 from .reading import JsonObject, many, member, obj
-from .requests import Answer, Repeat, Request, get, path, post, present
+from .requests import Repeat, Request, Response, get, path, post, present
 from .streams import Event
 
 T = TypeVar("T")
@@ -38,7 +28,13 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True)
 class OneOutcome:
-    """The outcome of one of several answers: a record, or an exception."""
+    """The outcome of one of several answers: a record, or an exception.
+
+    ```python
+    for outcome in client.answer_all(requests, confirmed=False, reason="on hold"):
+        print(outcome.request, outcome.problem or "denied")
+    ```
+    """
 
     request: str
     done: OnRecord | None
@@ -53,24 +49,24 @@ class OneOutcome:
         return OneOutcome(member(raw, "request", str), record, problem)
 
 
-def _page(read: Callable[[JsonObject], T]) -> Callable[[Answer], Page[T]]:
-    def page(answer: Answer) -> Page[T]:
-        found = obj(answer.json)
+def _page(read: Callable[[JsonObject], T]) -> Callable[[Response], Page[T]]:
+    def page(response: Response) -> Page[T]:
+        found = obj(response.json)
         cursor = found.get("next")
         return Page(many(found, "items", read), None if cursor is None else str(cursor))
 
     return page
 
 
-def _one(read: Callable[[JsonObject], T]) -> Callable[[Answer], T]:
-    return lambda answer: read(obj(answer.json))
+def _one(read: Callable[[JsonObject], T]) -> Callable[[Response], T]:
+    return lambda response: read(obj(response.json))
 
 
 _on_record = _one(OnRecord.of)
 
 
-def _outcomes(answer: Answer) -> list[OneOutcome]:
-    return list(many(obj(answer.json), "items", OneOutcome.of))
+def _outcomes(response: Response) -> list[OneOutcome]:
+    return list(many(obj(response.json), "items", OneOutcome.of))
 
 
 def _labels(labels: Mapping[str, str] | None) -> list[str]:
@@ -139,17 +135,17 @@ def records(identifier: str, first: int, limit: int) -> Request[Page[Record]]:
     return get(path("sessions", identifier, "records"), _page(Record.of), query)
 
 
-def record_events(identifier: str, first: int) -> Request[Answer]:
+def record_events(identifier: str, first: int) -> Request[Response]:
     """The stream of the records of a session."""
-    return get(path("sessions", identifier, "events"), lambda answer: answer, {"from": first})
+    return get(path("sessions", identifier, "events"), lambda response: response, {"from": first})
 
 
 def pending_events(
     agent: str | None, labels: Mapping[str, str] | None, only: str | None
-) -> Request[Answer]:
+) -> Request[Response]:
     """The stream of what waits for an answer."""
     query = {"agent": agent, "label": _labels(labels), "session": only, "limit": 1000}
-    return get("/v1/pending/events", lambda answer: answer, query)
+    return get("/v1/pending/events", lambda response: response, query)
 
 
 def waiting_in(event: Event) -> tuple[Waiting, ...]:
@@ -305,8 +301,8 @@ def claim(
 ) -> Request[ClaimedCall | None]:
     """A claim of the oldest ready call that this client can run."""
 
-    def read(answer: Answer) -> ClaimedCall | None:
-        return None if answer.status == 204 else ClaimedCall.of(obj(answer.json))
+    def read(response: Response) -> ClaimedCall | None:
+        return None if response.status == 204 else ClaimedCall.of(obj(response.json))
 
     body = present(
         claim=claim_id,

@@ -23,7 +23,7 @@ class Repeat(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A response that is a success."""
 
     status: int
@@ -39,7 +39,7 @@ class Request(Generic[T]):
 
     method: str
     path: str
-    read: Callable[[Answer], T]
+    read: Callable[[Response], T]
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def path(*parts: str | int) -> str:
 
 def get(
     where: str,
-    read: Callable[[Answer], T],
+    read: Callable[[Response], T],
     query: Mapping[str, object] | None = None,
     *,
     wait: int = 0,
@@ -72,7 +72,7 @@ def get(
 
 def post(
     where: str,
-    read: Callable[[Answer], T],
+    read: Callable[[Response], T],
     body: Mapping[str, object],
     *,
     key: str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from .errors import ServiceProblem
+from .problems import ServiceProblem
 from .requests import Repeat
 
 # The response says that the request had no effect.
@@ -32,6 +32,10 @@ class Retry:
     A request is sent again only if a second one cannot have a second effect: a GET, a request whose
     key the API knows, or one that the service surely did not receive. The time before an attempt is
     random, up to a bound that doubles. `Retry-After` of a response counts, if it is longer.
+
+    ```python
+    client = Recount(url, token, retry=Retry(attempts=8, most_s=30))
+    ```
     """
 
     attempts: int = 5

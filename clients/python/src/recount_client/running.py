@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from . import operations as ops
-from .errors import (
-    CallEnded,
-    ClaimLost,
-    RecountError,
-    ServiceFailed,
-    TooMany,
-    Unavailable,
-    UnexpectedResponse,
-    Unfit,
-    Unreachable,
-)
+from .errors import RecountError, UnexpectedResponse, Unreachable
+from .problems import CallEnded, ClaimLost, ServiceFailed, TooMany, Unavailable, Unfit
 from .tool import ToolFailure
 
 if TYPE_CHECKING:
@@ -33,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("recount_client")
 
-PASSING = (Unreachable, Unavailable, ServiceFailed, TooMany, UnexpectedResponse)
+TRANSIENT = (Unreachable, Unavailable, ServiceFailed, TooMany, UnexpectedResponse)
 """The failures after which a worker tries again."""
 
 _current: ContextVar[RunningCall | None] = ContextVar("recount_call", default=None)
@@ -41,6 +31,12 @@ _current: ContextVar[RunningCall | None] = ContextVar("recount_call", default=No
 
 def current_call() -> RunningCall:
     """Returns the call that the surrounding function runs for.
+
+    ```python
+    @client.tool("refund")
+    def refund(order: int) -> dict[str, str]:
+        return {"receipt": bank.refund(order, key=current_call().idempotency_key)}
+    ```
 
     Raises:
         RuntimeError: No worker runs the function.
@@ -51,13 +47,20 @@ def current_call() -> RunningCall:
     return found
 
 
-def new_claim(worker: str) -> str:
-    """Returns a new id of a claim."""
-    return f"{worker}/{secrets.token_hex(8)}"
-
-
 class RunningCall:
-    """A claimed call whose function runs in this process."""
+    """A claimed call whose function runs in this process.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        call = current_call()
+        for percent in range(0, 100, 10):
+            if call.cancelled:
+                raise ToolFailure("cancelled while packing")
+            call.report("progress", {"percent": percent})
+        return {"packed": order}
+    ```
+    """
 
     def __init__(
         self,
@@ -144,29 +147,29 @@ class RunningCall:
         return True
 
 
-class End:
+class RunEnd:
     """The end of a run: a result, or the reason of a failure."""
 
     def __init__(self, result: object = None, failed: str | None = None) -> None:
         self.result, self.failed = result, failed
 
     @staticmethod
-    def of(result: object) -> End:
+    def of(result: object) -> RunEnd:
         """The end of a function that returned. A result that is no JSON is a failure."""
         try:
             json.dumps(result, allow_nan=False)
         except (TypeError, ValueError) as error:
-            return End(failed=f"the function has run, and its result is no JSON: {error}")
-        return End(result)
+            return RunEnd(failed=f"the function has run, and its result is no JSON: {error}")
+        return RunEnd(result)
 
     @staticmethod
-    def of_error(error: BaseException, held: ClaimedCall) -> End:
+    def of_error(error: BaseException, held: ClaimedCall) -> RunEnd:
         """The end of a function that raised. The traceback is in the log of this process alone."""
         if isinstance(error, ToolFailure):
             log.info("%s failed: %s", held.ref, error)
-            return End(failed=str(error) or "the tool failed")
+            return RunEnd(failed=str(error) or "the tool failed")
         log.error("the function of %s (%s) raised", held.tool, held.ref, exc_info=error)
-        return End(failed=f"the function raised {type(error).__name__}")
+        return RunEnd(failed=f"the function raised {type(error).__name__}")
 
     def request(self, held: ClaimedCall) -> Request[OnRecord]:
         """Returns the report of the end."""
@@ -174,11 +177,11 @@ class End:
             return ops.fail(held, self.failed)
         return ops.finish(held, self.result)
 
-    def refused(self, held: ClaimedCall, now: ClaimedCall, error: RecountError) -> End | None:
+    def refused(self, held: ClaimedCall, now: ClaimedCall, error: RecountError) -> RunEnd | None:
         """Returns the end to report after a refusal, or `None` if there is nothing more to say."""
         if held is not now:
             return self
         if isinstance(error, Unfit) and self.failed is None:
-            return End(failed=f"the function has run, and its result is unfit: {error.detail}")
+            return RunEnd(failed=f"the function has run, and its result is unfit: {error.detail}")
         log.warning("%s takes no report of its end: %s", held.ref, error)
         return None

@@ -4,66 +4,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextvars import ContextVar, Token
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import operations as ops
-from .calls import CallState, call_ref
-from .errors import NotYet, RecountError
+from .errors import RecountError
+from .handles import CallHandle, SessionHandle
 from .models import Record
+from .paging import pages
 from .reading import obj
-from .waiting import EARLY_S, PAUSE_S, WAIT_S, first_wait, outlives, slice_of
+from .transport import Transport
+from .waiting import EndOfCall, first_wait, slice_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
+    from .calls import CallState
     from .models import OnRecord, SessionInfo
     from .reading import JsonObject
-    from .transport import Transport
-
-_active: ContextVar[Session | None] = ContextVar("recount_session", default=None)
 
 
-def active_session() -> Session:
-    """Returns the session of the surrounding `with session:`.
-
-    Raises:
-        RuntimeError: There is none.
-    """
-    found = _active.get()
-    if found is None:
-        raise RuntimeError("no session: call the tool in `with session:`, or name it: `within`")
-    return found
-
-
-class Session:
+class Session(SessionHandle[Transport]):
     """A session, by its id.
 
     Within `with session:` the tools of the program make their calls in it. The end of the block
     leaves the session open; `close` closes it.
+
+    ```python
+    session = client.session(kept_id)
+    result = session.call("refund", {"order": 17}, key="refund-17")
+    session.close("the order is done")
+    ```
     """
 
-    def __init__(self, transport: Transport, identifier: str) -> None:
-        self._transport = transport
-        self.id = identifier
-        """The id."""
-        self._tokens: list[Token[Session | None]] = []
-
-    def __repr__(self) -> str:
-        return f"Session({self.id!r})"
-
-    def __enter__(self) -> Session:
-        self._tokens.append(_active.set(self))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        _active.reset(self._tokens.pop())
+    _active: ClassVar[ContextVar[Any]] = ContextVar("recount_session", default=None)
 
     def info(self) -> SessionInfo:
         """Returns the agent, the labels and the state of the session."""
@@ -102,11 +74,9 @@ class Session:
 
     def records(self, first: int = 1, page: int = 200) -> Iterator[Record]:
         """Iterates over the records, up to the last one that is there now."""
-        cursor: str | None = str(first)
-        while cursor is not None:
-            found = self._transport.send(ops.records(self.id, int(cursor), page))
-            yield from found.items
-            cursor = found.next
+        return pages(
+            lambda cursor: self._transport.send(ops.records(self.id, int(cursor or first), page))
+        )
 
     def follow(self, first: int = 1) -> Generator[Record, None, None]:
         """Iterates over the records, then over each new one, until the session is closed.
@@ -118,13 +88,7 @@ class Session:
 
     def calls(self) -> Iterator[JsonObject]:
         """Iterates over the calls, each as a row of `recount audit decisions`."""
-        cursor: str | None = None
-        while True:
-            found = self._transport.send(ops.calls(self.id, cursor))
-            yield from found.items
-            if found.next is None:
-                return
-            cursor = found.next
+        return pages(lambda cursor: self._transport.send(ops.calls(self.id, cursor)))
 
     def state(self, at: int | None = None) -> JsonObject:
         """Returns the session as of a record, the last one by default."""
@@ -139,34 +103,16 @@ class Session:
         return self._transport.send(ops.close_session(self.id, reason))
 
 
-class Call:
-    """A call, by its session and the seq of its record, or its id."""
+class Call(CallHandle[Transport]):
+    """A call, by its session and the seq of its record, or its id.
 
-    def __init__(
-        self,
-        transport: Transport,
-        session: str,
-        call: int | str,
-        state: CallState | None = None,
-    ) -> None:
-        self._transport = transport
-        self.session = session
-        """The id of the session."""
-        self.call = call
-        """The seq of the call's record, or its id."""
-        self._state = state if state is not None and state.ended else None
-        # A wait outlives an outage of the service only once the call is known to exist.
-        self._known = state is not None
-        self.repeated = state is not None and state.repeated
-        """True if an earlier request with the same key made the call."""
-
-    def __repr__(self) -> str:
-        return f"Call({self.ref!r})"
-
-    @property
-    def ref(self) -> str:
-        """The reference, for `Recount.resume` in this or another process."""
-        return call_ref(self.session, self.call)
+    ```python
+    call = session.start("refund", {"order": 17}, key="refund-17")
+    save(call.ref)
+    state = client.resume(call.ref).wait(timeout=3600)
+    print(state.result())
+    ```
+    """
 
     def state(self) -> CallState:
         """Returns the call, as far as it has come."""
@@ -179,26 +125,18 @@ class Call:
             NotYet: It has not ended within the timeout, in seconds. It goes on.
             Unreachable: The service has not answered at all, or not at the end of the timeout.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        waiting = EndOfCall(self.ref, timeout)
         while True:
-            began = time.monotonic()
-            wait = WAIT_S if end is None else slice_of(end - began)
             try:
-                state = self._look(wait)
+                state = self._look(waiting.hold_s())
             except RecountError as error:
-                left = None if end is None else end - time.monotonic()
-                pause = outlives(self.ref, error, left) if self._known else None
-                if pause is None:
-                    raise
+                pause = waiting.pause_after_error(error, known=self._known)
+            else:
+                if state.ended:
+                    return state
+                pause = waiting.pause_after_response()
+            if pause > 0:
                 time.sleep(pause)
-                continue
-            if state.ended:
-                return state
-            now = time.monotonic()
-            if end is not None and now >= end:
-                raise NotYet(self.ref)
-            if now - began < EARLY_S:
-                time.sleep(PAUSE_S)
 
     def respond(self, response: Mapping[str, Any], *, interim: bool = False) -> OnRecord:
         """Supplies the result of a paused call. An interim one leaves it paused."""
@@ -217,9 +155,5 @@ class Call:
     def _look(self, wait: int) -> CallState:
         if self._state is not None:
             return self._state
-        state = self._transport.send(ops.call_state(self.session, self.call, wait))
-        self._known = True
-        state = replace(state, repeated=self.repeated)
-        if state.ended:
-            self._state = state
-        return state
+        request = ops.call_state(self.session, self.call, wait)
+        return self._received(self._transport.send(request))

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .codes import problem_of
 from .errors import UnexpectedResponse
+from .problems import problem_of
 from .reading import member, obj
 
 CONTENT_TYPE = "text/event-stream"

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
+from .handles import active
 from .waiting import first_wait
 
 if TYPE_CHECKING:
@@ -16,16 +17,23 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Kind = TypeVar("Kind", bound="ToolFunction[Any, Any]")
 
 # The key under which the service records a result that is no object.
 _OUTPUT = "output"
 
 
 class ToolFailure(Exception):
-    """A failure whose text is recorded and told to the model.
+    """A failure whose text is recorded and sent to the model.
 
     Of any other exception that a function raises, only the type is recorded: its text may contain
     secrets.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        raise ToolFailure("out of boxes")
+    ```
     """
 
 
@@ -39,7 +47,18 @@ def checked_name(name: object) -> None:
         raise TypeError("a tool is declared by a call: @client.tool()")
 
 
-class Declared(Generic[P, R]):
+def register(tools: dict[str, Kind], tool: Kind) -> None:
+    """Adds a tool to those of a client.
+
+    Raises:
+        ValueError: There is a tool with this name already.
+    """
+    if tool.name in tools:
+        raise ValueError(f"there is a tool {tool.name} already")
+    tools[tool.name] = tool
+
+
+class ToolFunction(Generic[P, R]):
     """A function, the name of its tool, and the conversion of arguments and results."""
 
     def __init__(self, function: Callable[P, Any], name: str | None) -> None:
@@ -88,11 +107,20 @@ class Declared(Generic[P, R]):
         return cast("R", response)
 
 
-class Tool(Declared[P, R]):
+class Tool(ToolFunction[P, R]):
     """A function that a worker runs as a client-run tool.
 
     A call of it is recorded, passes the policies and approvals of the agent, and is run by a worker
     of this or another process. The result is that on record.
+
+    ```python
+    @client.tool("pack")
+    def pack(order: int) -> dict[str, int]:
+        return {"packed": order}
+
+    with client.worker():
+        print(pack.within(session, key="pack-17")(order=17))
+    ```
     """
 
     def __init__(self, function: Callable[P, Any], name: str | None) -> None:
@@ -102,25 +130,25 @@ class Tool(Declared[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls the tool in the session of the surrounding `with session:`."""
-        from .session import active_session  # noqa: PLC0415 - sessions do not know tools.
+        from .session import Session  # noqa: PLC0415 - sessions import the operations first.
 
-        return self.within(active_session())(*args, **kwargs)
+        return self.within(active(Session))(*args, **kwargs)
 
     def within(
         self, session: Session, *, key: str | None = None, timeout: float | None = None
-    ) -> Bound[P, R]:
+    ) -> BoundTool[P, R]:
         """Returns the function as it runs in a session, with an idempotency key.
 
         The same key and the same arguments are the same call, also after a restart.
         """
-        return Bound(self, session, key, timeout)
+        return BoundTool(self, session, key, timeout)
 
 
-class Bound(Generic[P, R]):
+class BoundTool(Generic[P, R]):
     """A tool in a session."""
 
     def __init__(
-        self, tool: Declared[P, R], session: Session, key: str | None, timeout: float | None
+        self, tool: ToolFunction[P, R], session: Session, key: str | None, timeout: float | None
     ) -> None:
         self._tool, self._session, self._key, self._timeout = tool, session, key, timeout
 
@@ -142,33 +170,46 @@ class Bound(Generic[P, R]):
         return self._session.start(self._tool.name, args, key=self._key, wait=wait)
 
 
-class AsyncTool(Declared[P, R]):
+class AsyncTool(ToolFunction[P, R]):
     """A function that an `AsyncWorker` runs as a client-run tool.
 
     An `async` function runs as a task, another one in a thread.
+
+    ```python
+    @client.tool("pack")
+    async def pack(order: int) -> dict[str, int]:
+        return {"packed": order}
+
+    async with client.worker():
+        print(await pack.within(session, key="pack-17")(order=17))
+    ```
     """
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls the tool in the session of the surrounding `with session:`."""
-        from .async_session import active_session  # noqa: PLC0415
+        from .async_session import AsyncSession  # noqa: PLC0415
 
-        return await self.within(active_session())(*args, **kwargs)
+        return await self.within(active(AsyncSession))(*args, **kwargs)
 
     def within(
         self, session: AsyncSession, *, key: str | None = None, timeout: float | None = None
-    ) -> AsyncBound[P, R]:
+    ) -> AsyncBoundTool[P, R]:
         """Returns the function as it runs in a session, with an idempotency key.
 
         The same key and the same arguments are the same call, also after a restart.
         """
-        return AsyncBound(self, session, key, timeout)
+        return AsyncBoundTool(self, session, key, timeout)
 
 
-class AsyncBound(Generic[P, R]):
+class AsyncBoundTool(Generic[P, R]):
     """A tool in a session."""
 
     def __init__(
-        self, tool: Declared[P, R], session: AsyncSession, key: str | None, timeout: float | None
+        self,
+        tool: ToolFunction[P, R],
+        session: AsyncSession,
+        key: str | None,
+        timeout: float | None,
     ) -> None:
         self._tool, self._session, self._key, self._timeout = tool, session, key, timeout
 

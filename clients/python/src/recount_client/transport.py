@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
 import httpx
 
-from .codes import problem_of
-from .errors import ClientClosed, ServiceProblem, UnexpectedResponse, Unreachable
-from .requests import Answer, Repeat, Request
+from .errors import ClientClosed, UnexpectedResponse, Unreachable
+from .problems import ServiceProblem, problem_of
+from .requests import Request, Response
 from .retry import Failure, Retry
 from .streams import CONTENT_TYPE, Event, Reader
 
@@ -27,6 +29,18 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # The request was not sent: no connection, or no room for one.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def service_of_environment() -> tuple[str, str]:
+    """Returns the address and the token of `RECOUNT_URL` and `RECOUNT_TOKEN`.
+
+    Raises:
+        ValueError: `RECOUNT_TOKEN` is not set.
+    """
+    token = os.environ.get("RECOUNT_TOKEN")
+    if not token:
+        raise ValueError("RECOUNT_TOKEN is not set: `recount token create` makes a token")
+    return os.environ.get("RECOUNT_URL", "http://127.0.0.1:7878"), token
 
 
 def checked_url(url: str, *, insecure: bool) -> httpx.URL:
@@ -83,7 +97,7 @@ def built(
     )
 
 
-def outcome(response: httpx.Response, *, repeated: bool) -> Answer | ServiceProblem:
+def outcome(response: httpx.Response, *, repeated: bool) -> Response | ServiceProblem:
     """Reads a response.
 
     Raises:
@@ -97,7 +111,7 @@ def outcome(response: httpx.Response, *, repeated: bool) -> Answer | ServiceProb
         if response.is_success:
             raise UnexpectedResponse(f"expected JSON, found {len(text)} other bytes") from None
     if response.is_success:
-        return Answer(response.status_code, response.headers, value, repeated)
+        return Response(response.status_code, response.headers, value, repeated)
     if response.status_code < 400:
         raise UnexpectedResponse(f"expected no redirection, found {response.status_code}")
     raw = value if isinstance(value, dict) else {"detail": response.reason_phrase}
@@ -153,6 +167,57 @@ def expect_stream(response: httpx.Response) -> None:
     raise UnexpectedResponse(f"expected {CONTENT_TYPE}, found {kind or 'no content type'}")
 
 
+Failed = httpx.TransportError | ServiceProblem | None
+"""The failure of an attempt: no response, a response, or a stream that was cut off."""
+
+
+class Attempts:
+    """The attempts of one request. Both transports follow it; it sends nothing and never waits."""
+
+    def __init__(self, base: httpx.URL, request: Request[Any], retry: Retry) -> None:
+        self._base, self._request, self._retry = base, request, retry
+        self._number = 1
+
+    @property
+    def repeated(self) -> bool:
+        """True if the request was sent before."""
+        return self._number > 1
+
+    def succeeded(self) -> None:
+        """Begins to count again, as after an event of a stream."""
+        self._number = 1
+
+    def pause_after(self, failed: Failed) -> float:
+        """Returns the time before the next attempt, in seconds.
+
+        Raises:
+            ServiceProblem: The response, if the API or the rule allows no other attempt.
+            Unreachable: There was no response, likewise.
+        """
+        error: Exception
+        if isinstance(failed, ServiceProblem):
+            failure, error = Failure(sent=True, problem=failed), failed
+        elif failed is None:
+            failure, error = Failure(sent=True), Unreachable(f"{self._request.path}: cut off")
+        else:
+            failure, error = failure_of(failed), unreachable(self._base, self._request, failed)
+        pause = self._retry.pause(self._number, self._request.repeat, failure)
+        if pause is None:
+            raise error
+        self._number += 1
+        return pause
+
+
+def check_open(http: httpx.Client | httpx.AsyncClient) -> None:
+    """Checks that a client was not closed.
+
+    Raises:
+        ClientClosed: It was.
+    """
+    if http.is_closed:
+        raise ClientClosed("the client is closed")
+
+
 class Transport:
     """Sends requests and waits for their responses."""
 
@@ -184,61 +249,46 @@ class Transport:
             ServiceProblem: The response is no success.
             Unreachable: There is no response.
         """
-        attempt = 1
+        attempts = Attempts(self.base, request, self.retry)
         while True:
-            if self.http.is_closed:
-                raise ClientClosed("the client is closed")
-            error: Exception
+            check_open(self.http)
+            failed: Failed
             try:
                 response = self.http.send(built(self.http, self.base, request))
-                found = outcome(response, repeated=attempt > 1)
-                if isinstance(found, Answer):
+                found = outcome(response, repeated=attempts.repeated)
+                if isinstance(found, Response):
                     return request.read(found)
-                failure, error = Failure(sent=True, problem=found), found
+                failed = found
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(self.base, request, lost)
-            pause = self.retry.pause(attempt, request.repeat, failure)
-            if pause is None:
-                raise error
-            self._pause(pause)
-            attempt += 1
+                failed = lost
+            self._pause(attempts.pause_after(failed))
 
-    def stream(self, request: Request[Answer]) -> Generator[Event, None, None]:
+    def stream(self, request: Request[Response]) -> Generator[Event, None, None]:
         """Iterates over the events of a stream, which is opened again where it was cut off.
 
         Raises:
             ServiceProblem: The service refuses it.
             Unreachable: It cannot be opened any more.
         """
-        reader, attempt = Reader(), 1
+        reader, attempts = Reader(), Attempts(self.base, request, self.retry)
         while not reader.over:
-            if self.http.is_closed:
-                raise ClientClosed("the client is closed")
-            error: Exception
+            check_open(self.http)
+            failed: Failed = None
             try:
                 opened = opening(self.http, self.base, request, reader.last_id)
                 response = self.http.send(opened, stream=True)
-                try:
+                with contextlib.closing(response):
                     if not response.is_success:
                         response.read()
                     expect_stream(response)
                     for chunk in response.iter_bytes():
                         for event in reader.feed(chunk):
-                            attempt = 1
+                            attempts.succeeded()
                             yield event
-                finally:
-                    response.close()
-                failure, error = Failure(sent=True), Unreachable(f"{request.path}: cut off")
-            except ServiceProblem as problem:
-                failure, error = Failure(sent=True, problem=problem), problem
-            except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(self.base, request, lost)
+            except (ServiceProblem, httpx.TransportError) as error:
+                failed = error
             if not (reader.over or reader.expired):
-                pause = self.retry.pause(attempt, Repeat.SAFE, failure)
-                if pause is None:
-                    raise error
-                self._pause(pause)
-                attempt += 1
+                self._pause(attempts.pause_after(failed))
             reader.connected()
 
     def close(self) -> None:
@@ -275,61 +325,46 @@ class AsyncTransport:
             ServiceProblem: The response is no success.
             Unreachable: There is no response.
         """
-        attempt = 1
+        attempts = Attempts(self.base, request, self.retry)
         while True:
-            if self.http.is_closed:
-                raise ClientClosed("the client is closed")
-            error: Exception
+            check_open(self.http)
+            failed: Failed
             try:
                 response = await self.http.send(built(self.http, self.base, request))
-                found = outcome(response, repeated=attempt > 1)
-                if isinstance(found, Answer):
+                found = outcome(response, repeated=attempts.repeated)
+                if isinstance(found, Response):
                     return request.read(found)
-                failure, error = Failure(sent=True, problem=found), found
+                failed = found
             except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(self.base, request, lost)
-            pause = self.retry.pause(attempt, request.repeat, failure)
-            if pause is None:
-                raise error
-            await self._pause(pause)
-            attempt += 1
+                failed = lost
+            await self._pause(attempts.pause_after(failed))
 
-    async def stream(self, request: Request[Answer]) -> AsyncGenerator[Event, None]:
+    async def stream(self, request: Request[Response]) -> AsyncGenerator[Event, None]:
         """Iterates over the events of a stream, which is opened again where it was cut off.
 
         Raises:
             ServiceProblem: The service refuses it.
             Unreachable: It cannot be opened any more.
         """
-        reader, attempt = Reader(), 1
+        reader, attempts = Reader(), Attempts(self.base, request, self.retry)
         while not reader.over:
-            if self.http.is_closed:
-                raise ClientClosed("the client is closed")
-            error: Exception
+            check_open(self.http)
+            failed: Failed = None
             try:
                 opened = opening(self.http, self.base, request, reader.last_id)
                 response = await self.http.send(opened, stream=True)
-                try:
+                async with contextlib.aclosing(response):
                     if not response.is_success:
                         await response.aread()
                     expect_stream(response)
                     async for chunk in response.aiter_bytes():
                         for event in reader.feed(chunk):
-                            attempt = 1
+                            attempts.succeeded()
                             yield event
-                finally:
-                    await response.aclose()
-                failure, error = Failure(sent=True), Unreachable(f"{request.path}: cut off")
-            except ServiceProblem as problem:
-                failure, error = Failure(sent=True, problem=problem), problem
-            except httpx.TransportError as lost:
-                failure, error = failure_of(lost), unreachable(self.base, request, lost)
+            except (ServiceProblem, httpx.TransportError) as error:
+                failed = error
             if not (reader.over or reader.expired):
-                pause = self.retry.pause(attempt, Repeat.SAFE, failure)
-                if pause is None:
-                    raise error
-                await self._pause(pause)
-                attempt += 1
+                await self._pause(attempts.pause_after(failed))
             reader.connected()
 
     async def close(self) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import operations as ops
+from .claiming import AGAIN_S, WorkerBase, WorkerSettings
 from .errors import RecountError
-from .running import PASSING, End, RunningCall, _current, log, new_claim
+from .running import TRANSIENT, RunEnd, RunningCall, _current, log
 from .tool import Tool
 
 if TYPE_CHECKING:
@@ -20,14 +19,8 @@ if TYPE_CHECKING:
     from .calls import ClaimedCall
     from .transport import Transport
 
-# The time before a worker asks again after a failure of the service, in seconds.
-AGAIN_S = 2.0
 
-# A lease is renewed each third of it, so that two renewals may fail.
-RENEWALS = 3
-
-
-class Worker:
+class Worker(WorkerBase[Tool[Any, Any]]):
     """Runs the claimed calls of some tools, each in a thread.
 
     A call whose function has begun is never run again by a worker. If its process ends first, the
@@ -43,35 +36,20 @@ class Worker:
         self,
         transport: Transport,
         tools: Mapping[str, Tool[Any, Any]],
-        *,
-        agents: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        concurrency: int = 4,
-        lease_s: float = 60,
-        poll_s: int = 5,
-        grace_s: float = 30,
-        name: str | None = None,
+        settings: WorkerSettings,
     ) -> None:
-        if not tools:
-            raise ValueError("a worker needs at least one tool")
-        if concurrency < 1:
-            raise ValueError("a worker runs at least one function at a time")
-        self.tools = dict(tools)
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
-        """The beginning of the ids of the claims."""
-        self._transport, self._agents, self._labels = transport, tuple(agents), dict(labels or {})
-        self._lease_ms, self._poll_s, self._grace_s = int(lease_s * 1000), poll_s, grace_s
+        super().__init__(tools, settings)
+        self._transport = transport
         self._stopping = threading.Event()
-        self._error: RecountError | None = None
         self._lock = threading.Lock()
         # The calls that run here, each with the event that ends its renewals.
         self._running: dict[tuple[str, int], tuple[RunningCall, threading.Event]] = {}
         self._threads = [
             threading.Thread(target=self._serve, name=f"recount-{number}", daemon=True)
-            for number in range(concurrency)
+            for number in range(settings.concurrency)
         ]
         # Replaced by tests, which have no clock.
-        self._passed: Callable[[threading.Event, float], bool] = threading.Event.wait
+        self._wait_event: Callable[[threading.Event, float], bool] = threading.Event.wait
 
     def __enter__(self) -> Worker:
         self.start()
@@ -108,7 +86,7 @@ class Worker:
             RecountError: The worker could not go on, for example because its token was revoked.
         """
         self._stopping.set()
-        end = time.monotonic() + self._grace_s
+        end = time.monotonic() + self._settings.grace_s
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(max(0.0, end - time.monotonic()))
@@ -131,31 +109,20 @@ class Worker:
     def _serve(self) -> None:
         while not self._stopping.is_set():
             try:
-                held = self._claim(self._poll_s)
-            except PASSING as error:
-                log.warning("no call was claimed: %s", error)
-                self._passed(self._stopping, AGAIN_S)
-                continue
+                held = self._claim(self._settings.poll_s)
             except RecountError as error:
-                log.error("the worker cannot go on: %s", error)
-                self._error = error
-                self._stopping.set()
-                return
+                if not self._may_claim_after(error):
+                    self._stopping.set()
+                    return
+                self._wait_event(self._stopping, AGAIN_S)
+                continue
             if held is not None and self._stopping.is_set():
                 self._release(held, "the worker stops", not_begun=True)
             elif held is not None:
                 self._run(held)
 
     def _claim(self, wait: int) -> ClaimedCall | None:
-        request = ops.claim(
-            new_claim(self.name),
-            tools=list(self.tools),
-            agents=self._agents,
-            labels=self._labels,
-            lease_ms=self._lease_ms,
-            wait=wait,
-        )
-        return self._transport.send(request)
+        return self._transport.send(self._claim_request(wait))
 
     def _run(self, held: ClaimedCall) -> None:
         place = (held.session, held.call)
@@ -177,35 +144,35 @@ class Worker:
                 del self._running[place]
             renewing.join()
 
-    def _ended(self, run: RunningCall) -> End:
+    def _ended(self, run: RunningCall) -> RunEnd:
         tool = self.tools[run.held.tool]
         token = _current.set(run)
         try:
-            return End.of(tool.function(**tool.bound(run.held.args)))
+            return RunEnd.of(tool.function(**tool.bound(run.held.args)))
         except BaseException as error:  # noqa: BLE001 - sys.exit() must not end this thread.
-            return End.of_error(error, run.held)
+            return RunEnd.of_error(error, run.held)
         finally:
             _current.reset(token)
 
-    def _deliver(self, run: RunningCall, end: End) -> None:
+    def _deliver(self, run: RunningCall, end: RunEnd) -> None:
         """Reports the end until the service has taken or refused it. The function runs once."""
-        left: End | None = end
+        left: RunEnd | None = end
         while left is not None:
             held = run.held
             try:
                 self._transport.send(left.request(held))
-            except PASSING as error:
+            except TRANSIENT as error:
                 log.warning("the end of %s is not on record yet: %s", held.ref, error)
-                self._passed(threading.Event(), AGAIN_S)
+                self._wait_event(threading.Event(), AGAIN_S)
             except RecountError as error:
                 left = left.refused(held, run.held, error)
             else:
                 return
 
     def _renew(self, run: RunningCall, ended: threading.Event) -> None:
-        while not self._passed(ended, self._lease_ms / 1000 / RENEWALS):
+        while not self._wait_event(ended, self._renewal_s):
             try:
-                self._transport.send(ops.renew(run.held, self._lease_ms))
+                self._transport.send(self._renewal_request(run.held))
             except RecountError as error:
                 if not run.renewal_failed(error):
                     return
