@@ -7,12 +7,8 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use recount::audit::{
-    AuditedCall, Auditor, CatalogNote, Csv, Filter, JournalNote, LabelFilter, SessionAudit, Totals,
-    UnreadSession, Verdict,
-};
+use recount::audit::{Auditor, Csv, Filter, LabelFilter, Row, SessionAudit, Totals, Verdict};
 use recount::session::{Outcome, SessionId};
-use serde::Serialize;
 
 use super::parts::{Parts, response};
 use crate::access::Role;
@@ -139,17 +135,6 @@ fn filter(params: &Params) -> Result<Filter, Problem> {
             .parsed("unconfirmed", "true or false")?
             .unwrap_or(false),
     })
-}
-
-/// A row of the audit, as on the command line.
-#[derive(Serialize)]
-#[serde(tag = "row", rename_all = "snake_case")]
-enum Row<'a> {
-    Call(&'a AuditedCall),
-    Unread(&'a UnreadSession),
-    Catalog(&'a CatalogNote),
-    Note(&'a JournalNote),
-    Totals(&'a Totals),
 }
 
 /// The next part of the audit.
