@@ -111,7 +111,11 @@ fn an_answer_is_a_boolean_or_none() {
 fn answer_reads_all_optional_keys() {
     let hash = crate::session::ObjectHash::of(b"the record");
     let text = format!(
-        r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"request_hash":"{hash}","hint":"Go?"}}"#
+        concat!(
+            r#"{{"confirmed":true,"payload":{{"days":3}},"args":{{"n":1}},"#,
+            r#""request_hash":"{hash}","hint":"Go?"}}"#,
+        ),
+        hash = hash,
     );
     let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
     let mut expected = ToolConfirmation::confirmed()
@@ -187,7 +191,10 @@ fn number_that_would_lose_digits_is_rejected() {
         let problem = format!("{place}{}", lost(account));
         assert_eq!(read(text), Err(UnfitAnswer::Malformed { problem }));
     }
-    let exact = r#"{"confirmed":true,"args":{"id":18446744073709551615,"least":-9223372036854775808,"sum":1.10,"much":1e21}}"#;
+    let exact = concat!(
+        r#"{"confirmed":true,"args":{"id":18446744073709551615,"least":-9223372036854775808,"#,
+        r#""sum":1.10,"much":1e21}}"#,
+    );
     let args = read(exact).unwrap().args.unwrap();
     assert_eq!(
         Json::of(&args).as_str(),

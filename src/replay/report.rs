@@ -1,9 +1,25 @@
 //! The result of a replay, and its first divergence.
 
-use crate::session::{Event, Fact, Seq, Session, SessionId};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::state_view::{state_json, state_json_about};
+use crate::session::{Event, Fact, Json, Seq, Session, SessionId, Timestamp};
 
 /// The result of a replay.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// ```json
+/// {"session":"0199…","observations":12,"decisions":31,
+///  "diverged":{"seq":9,
+///   "recorded":{"kind":"call_ready","body":{"call":6},"cause":8},
+///   "derived":null,
+///   "causes":[{"seq":8,"at_us":1763980000000000,"kind":"policy_decided","cause":6,"body":{…}}],
+///   "before":{…}}}
+/// ```
+///
+/// `before` is the state of the calls that both sides are about, or the whole state if there is no
+/// such call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The session.
     pub session: SessionId,
@@ -46,6 +62,69 @@ pub struct Said {
     pub call: Option<Seq>,
 }
 
+/// A divergence in JSON.
+#[derive(Serialize)]
+struct DivergedJson<'d> {
+    seq: Seq,
+    recorded: Option<SaidJson<'d>>,
+    derived: Option<SaidJson<'d>>,
+    causes: Vec<CauseJson>,
+    before: Json,
+}
+
+#[derive(Serialize)]
+struct SaidJson<'d> {
+    kind: &'d str,
+    body: &'d RawValue,
+    cause: Option<Seq>,
+}
+
+#[derive(Serialize)]
+struct CauseJson {
+    seq: Seq,
+    at_us: Timestamp,
+    kind: &'static str,
+    cause: Option<Seq>,
+    body: Box<RawValue>,
+}
+
+impl Serialize for Diverged {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = DivergedJson {
+            seq: self.seq,
+            recorded: self.recorded.as_ref().map(SaidJson::of),
+            derived: self.derived.as_ref().map(SaidJson::of),
+            causes: self.causes.iter().map(CauseJson::of).collect(),
+            before: self.state_before(),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl<'d> SaidJson<'d> {
+    fn of(said: &'d Said) -> SaidJson<'d> {
+        SaidJson {
+            kind: said.kind,
+            // Both a recorded body and one of this replay are JSON.
+            body: serde_json::from_str(&said.body).unwrap_or(RawValue::NULL),
+            cause: said.cause,
+        }
+    }
+}
+
+impl CauseJson {
+    fn of(fact: &Fact) -> CauseJson {
+        let body = fact.event.body().and_then(RawValue::from_string);
+        CauseJson {
+            seq: fact.seq,
+            at_us: fact.at,
+            kind: fact.event.kind(),
+            cause: fact.cause,
+            body: body.unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        }
+    }
+}
+
 impl Said {
     pub(super) fn new(event: &Event, body: String, cause: Option<Seq>) -> Said {
         Said {
@@ -67,5 +146,13 @@ impl Diverged {
         let mut calls: Vec<Seq> = sides.filter_map(|it| it.call).collect();
         calls.dedup();
         calls
+    }
+
+    /// The state before the divergence: of the calls that both sides are about, or the whole.
+    pub fn state_before(&self) -> Json {
+        match self.calls().as_slice() {
+            [] => state_json(&self.before),
+            calls => state_json_about(&self.before, calls),
+        }
     }
 }

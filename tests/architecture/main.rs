@@ -14,6 +14,7 @@ mod rooms;
 mod wording;
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The parts that each part of `src/` may import besides itself: everything on the arrows below it.
@@ -540,7 +541,13 @@ impl Source {
 
 /// The text with comments, strings and characters as spaces; lines stay where they are.
 fn blanked(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+    scanned(text).0
+}
+
+/// The text without comments and literals, as [`blanked`] returns it, and the byte ranges of its
+/// raw strings.
+fn scanned(text: &str) -> (String, Vec<Range<usize>>) {
+    let (mut out, mut raw) = (String::with_capacity(text.len()), Vec::new());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let skipped = if rest.starts_with("//") {
@@ -552,9 +559,12 @@ fn blanked(text: &str) -> String {
         {
             let end = format!("\"{}", "#".repeat(hashes));
             let from = hashes + 2;
-            rest[from..]
+            let length = rest[from..]
                 .find(&end)
-                .map_or(rest.len(), |at| from + at + end.len())
+                .map_or(rest.len(), |at| from + at + end.len());
+            let begins = text.len() - rest.len();
+            raw.push(begins..begins + length);
+            length
         } else if c == '"' {
             quoted(rest, '"')
         } else if c == '\'' && is_character(rest) {
@@ -570,7 +580,7 @@ fn blanked(text: &str) -> String {
         }
         rest = kept;
     }
-    out
+    (out, raw)
 }
 
 /// The number of `#` of a raw string that begins here.
@@ -678,7 +688,8 @@ mod each_rule_sees_its_violation {
         assert_eq!(
             against(
                 "adk/typed/x.rs",
-                "use super::reader;\nuse crate::session::Seq;\n// crate::engine\nconst A: &str = \"crate::engine::X\";"
+                "use super::reader;\nuse crate::session::Seq;\n// crate::engine\nconst A: &str = \
+                 \"crate::engine::X\";"
             ),
             ""
         );
@@ -785,7 +796,8 @@ mod each_rule_sees_its_violation {
 
     #[test]
     fn a_wildcard_beside_arms_of_an_enum_of_ours() {
-        let ours = "fn f(p: Phase) -> u8 { match p { Phase::Gated => { 1 } Phase::Ready { .. } => 2, _ => 3 } }";
+        let ours = "fn f(p: Phase) -> u8 { match p { Phase::Gated => { 1 } Phase::Ready { .. } => \
+                    2, _ => 3 } }";
         assert!(against("tool/x.rs", ours).contains("line 2: `_ =>`"));
         let wrapped =
             "fn f() { match g() {\n Some(Decision::CallReady(it)) => it.call,\n _ => h(),\n} }";
@@ -793,7 +805,8 @@ mod each_rule_sees_its_violation {
         let other =
             "fn f(c: char) -> Phase { match c { 'a' => Phase::Gated, _ => Phase::Received } }";
         assert_eq!(against("tool/x.rs", other), "");
-        let inner = "fn f(p: Phase) { match p { Phase::Gated => match c { 'a' => 1, _ => 2 }, Phase::Received => 3 } }";
+        let inner = "fn f(p: Phase) { match p { Phase::Gated => match c { 'a' => 1, _ => 2 }, \
+                     Phase::Received => 3 } }";
         assert_eq!(against("tool/x.rs", inner), "");
     }
 }

@@ -1,6 +1,8 @@
 //! The rules of wording that a program can check: first sentences, pronouns, columns, test names.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 /// The words that no doc comment opens with: a reader learns nothing from them about the item.
@@ -77,15 +79,14 @@ const COLUMNS_MAX: usize = 100;
 /// The maximum length of the name of a test, in characters.
 const TEST_NAME_MAX: usize = 60;
 
-/// Folders that hold recorded or generated text, or none of ours.
-const SKIPPED_FOLDERS: [&str; 6] = [
-    ".git",
-    "target",
-    "fixtures",
-    "snapshots",
-    "frozen",
-    "node_modules",
-];
+/// Folders that hold none of our words.
+const SKIPPED_FOLDERS: [&str; 3] = [".git", "target", "node_modules"];
+
+/// Folders of recorded or generated text, in which only the sources are read.
+const RECORDED_FOLDERS: [&str; 3] = ["fixtures", "snapshots", "frozen"];
+
+/// Folders of tests, examples and benches, whose texts keep to the columns, too.
+const TEST_FOLDERS: [&str; 3] = ["tests", "examples", "benches"];
 
 /// Generated pages: their generators stand under the same rules.
 const GENERATED: [&str; 2] = ["docs/phases-of-a-call.md", "docs/public-items.txt"];
@@ -94,7 +95,7 @@ const GENERATED: [&str; 2] = ["docs/phases-of-a-call.md", "docs/public-items.txt
 fn wording_follows_the_rules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    collect(root, &mut files);
+    collect(root, false, &mut files);
     assert!(files.len() > 500, "only {} files were found", files.len());
     let mut broken = Vec::new();
     for file in files {
@@ -110,16 +111,17 @@ fn wording_follows_the_rules() {
     assert!(broken.is_empty(), "{}\n{count} lines", broken.join("\n"));
 }
 
-/// Collects the files whose words are ours.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Collects the files whose words are ours. Among recorded text, these are the sources alone.
+fn collect(folder: &Path, is_recorded: bool, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder can be read") {
         let path = entry.expect("an entry can be read").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
             if !SKIPPED_FOLDERS.contains(&name.as_ref()) && !name.starts_with("target") {
-                collect(&path, files);
+                let is_recorded = is_recorded || RECORDED_FOLDERS.contains(&name.as_ref());
+                collect(&path, is_recorded, files);
             }
-        } else if is_read(&path) {
+        } else if is_read(&path) && (!is_recorded || name.ends_with(".rs")) {
             files.push(path);
         }
     }
@@ -138,12 +140,13 @@ fn objections(name: &str, text: &str) -> Vec<String> {
     let mut object = |line: usize, what: String| broken.push(format!("{name}:{line}: {what}"));
     let is_rust = name.ends_with(".rs");
     let mut fenced = false;
+    let is_test = is_test(name);
     let lines: Vec<&str> = text.lines().collect();
-    let code = if is_rust {
-        super::blanked(text)
-    } else {
-        String::new()
+    let (code, raw) = match is_rust {
+        true => super::scanned(text),
+        false => (String::new(), Vec::new()),
     };
+    let of_texts = lines_of_texts(text, &raw);
     let mut code = code.lines();
     for (index, line) in lines.iter().enumerate() {
         let (at, trimmed) = (index + 1, line.trim());
@@ -154,16 +157,24 @@ fn objections(name: &str, text: &str) -> Vec<String> {
             fenced = !fenced;
         }
         let length = line.chars().count();
-        let has_text = code.next().is_some_and(|it| it != *line);
-        if length > COLUMNS_MAX && !may_be_long(name, trimmed, fenced, has_text) {
+        let code = code.next().unwrap_or_default();
+        let may_be_long = match is_test {
+            true => of_texts.contains(&index) || is_link_or_table(trimmed),
+            false => may_be_long(name, trimmed, fenced, is_rust && code != *line),
+        };
+        if length > COLUMNS_MAX && !may_be_long {
             object(at, format!("{length} columns"));
+        }
+        if let Some(pronoun) = pronoun_in(&code.replace('_', " ")) {
+            object(at, format!("a name with {pronoun:?} hides who acts"));
         }
         let words = if is_rust {
             comment_of(trimmed)
         } else {
             Some(trimmed)
         };
-        if let Some(pronoun) = words.filter(|_| !fenced).and_then(pronoun_in) {
+        let words = words.filter(|_| is_test || !fenced);
+        if let Some(pronoun) = words.and_then(pronoun_in) {
             object(at, format!("{pronoun:?} hides who acts"));
         }
         if !is_rust {
@@ -186,6 +197,24 @@ fn objections(name: &str, text: &str) -> Vec<String> {
     broken
 }
 
+/// True for the source of a test, an example or a bench.
+fn is_test(name: &str) -> bool {
+    let mut folders = name.split('/');
+    name.ends_with("_tests.rs")
+        || name.ends_with(".rs") && folders.any(|it| TEST_FOLDERS.contains(&it))
+}
+
+/// The indexes of the lines of raw strings with several lines, such as scripts of a model, whose
+/// line breaks count.
+fn lines_of_texts(text: &str, raw: &[Range<usize>]) -> BTreeSet<usize> {
+    let line_of = |at: usize| text[..at].matches('\n').count();
+    let ranges = raw.iter().map(|it| line_of(it.start)..=line_of(it.end));
+    ranges
+        .filter(|it| it.start() < it.end())
+        .flatten()
+        .collect()
+}
+
 /// True for what no line break can shorten: tables, links, and text between quotes.
 fn may_be_long(name: &str, trimmed: &str, fenced: bool, has_text: bool) -> bool {
     let is_page = name.ends_with(".md");
@@ -193,11 +222,13 @@ fn may_be_long(name: &str, trimmed: &str, fenced: bool, has_text: bool) -> bool 
         return true;
     }
     let is_comment = comment_of(trimmed).is_some();
-    trimmed
-        .trim_start_matches(['/', '!', ' ', '#'])
-        .starts_with('|')
-        || trimmed.split_whitespace().any(is_long_link)
-        || (!is_page && !is_comment && (has_text || trimmed.contains('"')))
+    is_link_or_table(trimmed) || (!is_page && !is_comment && (has_text || trimmed.contains('"')))
+}
+
+/// True for the row of a table, and for a line with a long link.
+fn is_link_or_table(trimmed: &str) -> bool {
+    let plain = trimmed.trim_start_matches(['/', '!', ' ', '#']);
+    plain.starts_with('|') || trimmed.split_whitespace().any(is_long_link)
 }
 
 /// True for a link that takes most of a line.
@@ -283,7 +314,8 @@ fn each_rule_of_wording_finds_what_breaks_it() {
         against("// The reason \"nobody waits\" is recorded text."),
         ""
     );
-    assert_eq!(against("let nobody = 1;"), "");
+    assert!(against("fn nobody_waits() {}").contains("\"nobody\""));
+    assert_eq!(against("let reason = \"nobody waits\";"), "");
     assert!(
         objections("a.md", "Somebody asks.")
             .join("")
@@ -294,6 +326,19 @@ fn each_rule_of_wording_finds_what_breaks_it() {
     assert!(objections("a.md", &long).join("").contains("columns"));
     assert!(objections("a.md", &format!("| {long} |")).is_empty());
     assert!(objections("a.md", &format!("[a]({long})")).is_empty());
+    let text = format!("let a = \"{long}\";");
+    assert_eq!(against(&text), "");
+    let in_test = |text: &str| objections("tests/a.rs", text).join("\n");
+    assert!(in_test(&text).contains("columns"));
+    assert!(
+        objections("src/a_tests.rs", &text)
+            .join("")
+            .contains("columns")
+    );
+    assert!(in_test(&format!("/// ```\n/// f(\"{long}\");\n/// ```")).contains("columns"));
+    assert_eq!(in_test(&format!("let a = r#\"{long}\n{long}\"#;")), "");
+    assert!(in_test(&format!("let a = r#\"{long}\"#;")).contains("columns"));
+    assert!(in_test("/// ```text\n/// Nobody asks.\n/// ```").contains("\"nobody\""));
     let short_link = format!("[a](b) {}", "word ".repeat(20));
     assert!(!objections("a.md", short_link.trim()).is_empty());
     let name = "a".repeat(TEST_NAME_MAX + 1);

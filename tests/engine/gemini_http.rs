@@ -150,7 +150,11 @@ async fn request_matches_service_format_and_key_is_only_in_header() {
         .map(|it| &it["role"])
         .collect();
     assert_eq!(roles, ["user", "model", "user"]);
-    assert!(body.contains(r#"{"functionCall":{"id":"a1","name":"look_up","args":{"cents":9007199254740993}},"thoughtSignature":"c2ln"}"#), "{body}");
+    let called = concat!(
+        r#"{"functionCall":{"id":"a1","name":"look_up","args":{"cents":9007199254740993}},"#,
+        r#""thoughtSignature":"c2ln"}"#,
+    );
+    assert!(body.contains(called), "{body}");
     assert_eq!(
         sent["contents"][2]["parts"][0],
         json!({"functionResponse": {"id": "a1", "name": "look_up", "response": {"name": "Ada"}}}),

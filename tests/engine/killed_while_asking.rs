@@ -38,7 +38,10 @@ fn a_tool_killed_while_it_waits_runs_again_only_by_its_rule() {
             }
         });
     }
-    let again = r#"Your earlier call pay({"cents":4200}) has an outcome: the tool returned. Response: {"paid_in":2}"#;
+    let again = concat!(
+        r#"Your earlier call pay({"cents":4200}) has an outcome: the tool returned. Response: "#,
+        r#"{"paid_in":2}"#,
+    );
     for (rule, asked_in_the_second, outcome, words) in [
         (
             InDoubt::SettleUnknown,

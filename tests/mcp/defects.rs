@@ -6,7 +6,10 @@ use recount::session::catalog::contract_hash;
 
 use crate::server::stdio;
 
-const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+const EMAIL: &str = concat!(
+    r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]",
+    r"@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$",
+);
 
 fn raw(tools: Value, answers: Value) -> McpServer {
     stdio(&json!({"raw": {"tools": tools, "answers": answers}}))

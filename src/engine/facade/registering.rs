@@ -1,5 +1,7 @@
-//! The registration of an agent while the engine is open, and the change of its policies.
+//! The registration of an agent while the engine is open, the change of its policies, and what the
+//! agents have.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -34,6 +36,34 @@ impl Engine {
         self.follow_paused(&name);
         self.inner.alarm.add_agent(name);
         Ok(())
+    }
+
+    /// True if one of these agents has a client-run tool of this name. Without agents, all count.
+    ///
+    /// The tools of sessions whose tools were changed count, too.
+    ///
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    /// # runtime.unwrap().block_on(async {
+    /// use recount::prelude::*;
+    ///
+    /// let pack = T::client("pack", "Packs an order", json!({"type": "object"}));
+    /// let engine = Engine::in_memory().agent("shop", Agent::new().tools(pack)).open().await?;
+    /// assert!(engine.has_client_tool("pack", &Default::default()));
+    /// assert!(!engine.has_client_tool("pack", &["billing".to_owned()].into()));
+    /// # Ok::<(), recount::engine::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn has_client_tool(&self, name: &str, agents: &BTreeSet<String>) -> bool {
+        let changed = self.inner.changed_agents.all();
+        let registered = self.agents();
+        let mut all = registered.values().chain(&changed);
+        all.any(|agent| {
+            let declared = agent.catalog.tools.get(name);
+            let is_asked = agents.is_empty() || agents.contains(&agent.name);
+            is_asked && declared.is_some_and(|it| it.kind.runs_at_client())
+        })
     }
 
     /// Replaces the policy files of an agent ([`Agent::policies`]), also in its open sessions.

@@ -144,7 +144,8 @@ fn expressible_keywords_are_kept() {
         ("constant", json!({"const": "a", "title": "t"})),
         (
             "one of",
-            json!({"oneOf": [{"const": "a", "description": "first"}, {"type": "integer"}, {"type": "null"}], "description": "d"}),
+            json!({"oneOf": [{"const": "a", "description": "first"}, {"type": "integer"},
+                {"type": "null"}], "description": "d"}),
         ),
         (
             "numbers to choose from",
@@ -154,8 +155,10 @@ fn expressible_keywords_are_kept() {
         (
             "formats",
             json!({"type": "object", "properties": {
-                "when": {"type": "string", "format": "date-time"}, "who": {"type": "string", "format": "uuid"},
-                "many": {"type": "integer", "format": "uint64", "minimum": 0}, "some": {"type": "integer", "format": "int64"},
+                "when": {"type": "string", "format": "date-time"}, "who": {"type": "string",
+                "format": "uuid"},
+                "many": {"type": "integer", "format": "uint64", "minimum": 0},
+                "some": {"type": "integer", "format": "int64"},
             }}),
         ),
         (
@@ -168,21 +171,25 @@ fn expressible_keywords_are_kept() {
         (
             "beside a choice",
             json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"],
-            "anyOf": [{"properties": {"y": {"type": "string"}}, "required": ["y"]}, {"properties": {"z": {"type": "boolean"}}}]}),
+            "anyOf": [{"properties": {"y": {"type": "string"}}, "required": ["y"]},
+            {"properties": {"z": {"type": "boolean"}}}]}),
         ),
         (
             "tuple",
-            json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}, {"type": "string"}], "items": false, "minItems": 3}),
+            json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"},
+                {"type": "string"}], "items": false, "minItems": 3}),
         ),
         ("anything", json!(true)),
         (
             "unknown words",
-            json!({"type": "string", "$comment": "c", "x-internal": 1, "examples": ["a"], "exclusiveMinimum": 3,
+            json!({"type": "string", "$comment": "c", "x-internal": 1, "examples": ["a"],
+                "exclusiveMinimum": 3,
             "not": {"const": "b"}, "if": {}, "contentEncoding": "base64", "deprecated": true}),
         ),
         (
             "impossible member",
-            json!({"properties": {"never": false, "x": {"type": "string"}}, "required": ["never", "x"], "additionalProperties": false}),
+            json!({"properties": {"never": false, "x": {"type": "string"}}, "required": ["never",
+                "x"], "additionalProperties": false}),
         ),
         (
             "a property named like a keyword",
@@ -194,7 +201,8 @@ fn expressible_keywords_are_kept() {
         ),
         (
             "the form itself",
-            json!({"type": "ARRAY", "nullable": true, "items": {"type": "STRING", "format": "enum", "enum": ["a"]}, "minItems": "1"}),
+            json!({"type": "ARRAY", "nullable": true, "items": {"type": "STRING", "format": "enum",
+                "enum": ["a"]}, "minItems": "1"}),
         ),
     ];
     let lowered: Map<_, _> = cases

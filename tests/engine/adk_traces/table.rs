@@ -165,7 +165,10 @@ pub(crate) const ROWS: &[Row] = &[
     same("live_lro_none", BOTH),
     differs("live_non_blocking", ONE,
         "52: acknowledged first, then the result in the words of the formatter",
-        &[r#"slow: told {"result":{"n":1},"status":"completed","tool":"slow"}; slow: told {"result":{"n":2},"status":"completed","tool":"slow"}; ran slow 2"#])
+        &[concat!(
+            r#"slow: told {"result":{"n":1},"status":"completed","tool":"slow"}; slow: told "#,
+            r#"{"result":{"n":2},"status":"completed","tool":"slow"}; ran slow 2"#,
+        )])
         .in_scene(Scene::Background { fails: false }),
     differs("live_non_blocking_raises", ONE, "53: a failure is told",
         &[r#"slow: told {"error":"it raised","status":"error","tool":"slow"}; ran slow 1"#])

@@ -44,7 +44,10 @@ async fn a_model_that_takes_no_announced_history_is_told_it_as_turns() {
     assert!(!frames[0].contains("historyConfig"), "{}", frames[0]);
     assert_eq!(
         frames[1],
-        r#"{"clientContent":{"turns":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"text":"Going."}]}],"turnComplete":false}}"#
+        concat!(
+            r#"{"clientContent":{"turns":[{"role":"user","parts":[{"text":"go"}]},"#,
+            r#"{"role":"model","parts":[{"text":"Going."}]}],"turnComplete":false}}"#,
+        )
     );
     stage.end(live).await;
 }
@@ -235,7 +238,10 @@ async fn fresh_model_without_later_turns_gets_history_at_setup() {
     assert_eq!(
         on_second(&stage),
         [
-            r#"{"clientContent":{"turns":[{"role":"user","parts":[{"text":"go"}]},{"role":"model","parts":[{"text":"Going."}]}],"turnComplete":true}}"#,
+            concat!(
+                r#"{"clientContent":{"turns":[{"role":"user","parts":[{"text":"go"}]},"#,
+                r#"{"role":"model","parts":[{"text":"Going."}]}],"turnComplete":true}}"#,
+            ),
             r#"{"realtimeInput":{"text":"Tell me why."}}"#,
         ]
     );

@@ -283,7 +283,10 @@ fn a_model_that_says_nothing_to_what_it_is_told_is_told_once() {
 
 #[test]
 fn running_call_survives_failed_delivery_connection() {
-    let both = r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "look"}]}]}"#;
+    let both = concat!(
+        r#"{"on": {"text": "settle"}, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "#,
+        r#""c2", "name": "look"}]}]}"#,
+    );
     let world = World::with(both);
     let agent = |times| {
         let (model, times) = (world.model.clone(), AtomicUsize::new(times));

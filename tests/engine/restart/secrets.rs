@@ -15,7 +15,11 @@ const HANDLE: &str = "the-handle-that-resumes-the-conversation";
 fn neither_an_api_key_nor_a_resumption_handle_is_in_the_journal() {
     let world = World::new();
     let greeting = format!(
-        r#"{{"on": "setup", "send": [{{"sessionResumptionUpdate": {{"newHandle": "{HANDLE}", "resumable": true}}}}]}}"#
+        concat!(
+            r#"{{"on": "setup", "send": [{{"sessionResumptionUpdate": {{"newHandle": "{HANDLE}", "#,
+            r#""resumable": true}}}}]}}"#,
+        ),
+        HANDLE = HANDLE,
     );
     // The URL is known only once the runtime runs, so the agent is registered afterwards.
     let life = Life::begin(&world.journal, &world.clock, []);

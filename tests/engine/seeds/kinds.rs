@@ -101,7 +101,8 @@ mod attribute {
     #[expect(unused_must_use, reason = "registration may fail here")]
     async fn async_function_tool_has_optional_parameters() {
         let mut dispatcher = ToolDispatcher::new();
-        dispatcher.register_function(Arc::new(get_weather())); // macro emits `fn get_weather() -> impl ToolFunction`
+        // The macro emits `fn get_weather() -> impl ToolFunction`.
+        dispatcher.register_function(Arc::new(get_weather()));
 
         let declared = &dispatcher.declarations()[0];
         assert_eq!(declared.name, "get_weather");

@@ -296,9 +296,10 @@ async fn answer_within_grace_counts_and_next_engine_runs_call() {
 #[tokio::test]
 async fn call_given_slot_in_last_batch_of_runner_is_not_in_doubt() {
     let (journal, clock) = (SurvivingJournal::new(), ManualClock::new());
-    let model = ScriptedModel::parse(
-        r#"{"on": "otherwise", "once": false, "send": [{"call": [{"id": "s", "name": "hang"}, {"id": "p", "name": "pay"}]}]}"#,
-    )
+    let model = ScriptedModel::parse(concat!(
+        r#"{"on": "otherwise", "once": false, "send": [{"call": [{"id": "s", "name": "hang"},"#,
+        r#" {"id": "p", "name": "pay"}]}]}"#,
+    ))
     .unwrap();
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = begun.clone();

@@ -204,8 +204,9 @@ fn a_message_is_expected_by_a_part_of_it() {
     let unmet: Vec<String> = player.unmet().iter().map(ToString::to_string).collect();
     assert_eq!(
         unmet,
-        [
-            r#"line 2: expected a message with {"setup":{"model":"other"}}, found setup, toolResponse"#
-        ]
+        [concat!(
+            r#"line 2: expected a message with {"setup":{"model":"other"}}, found setup, "#,
+            r#"toolResponse"#,
+        )]
     );
 }

@@ -106,9 +106,11 @@ fn a_call_comes_twice_and_again_under_a_new_id() {
 
 #[test]
 fn a_burst_comes_at_once_and_in_order() {
-    let mut player = Player::new(script(
-        r#"{"on":{"text":"go"},"send":[{"repeat":3000,"send":[{"serverContent":{"inputTranscription":{"text":"word {n}"}}}]},{"call":[{"id":"c1","name":"a"}]}]}"#,
-    ));
+    let mut player = Player::new(script(concat!(
+        r#"{"on":{"text":"go"},"send":[{"repeat":3000,"#,
+        r#""send":[{"serverContent":{"inputTranscription":{"text":"word {n}"}}}]},"#,
+        r#"{"call":[{"id":"c1","name":"a"}]}]}"#,
+    )));
     let connection = connected(&mut player);
     let sent = does(&mut player, connection, &ClientMessage::user_text("go"));
     assert_eq!(sent.len(), 3_001);
@@ -204,7 +206,10 @@ fn speech_and_marks_of_activity_are_heard() {
     ));
     let connection = connected(&mut player);
     let audio = r#"{"audio":{"data":"AAAA","mimeType":"audio/pcm;rate=16000"}}"#;
-    let chunk = r#"{"media_chunks":[{"data":"AA-_","mime_type":"audio/pcm"},{"data":"AAAA","mime_type":"image/png"}]}"#;
+    let chunk = concat!(
+        r#"{"media_chunks":[{"data":"AA-_","mime_type":"audio/pcm"},{"data":"AAAA","#,
+        r#""mime_type":"image/png"}]}"#,
+    );
     let said: Vec<String> = [
         r#"{"activityStart":{}}"#,
         audio,
@@ -222,9 +227,10 @@ fn speech_and_marks_of_activity_are_heard() {
 
 #[test]
 fn nonsense_goes_out_as_written() {
-    let mut player = Player::new(script(
-        r#"{"on":{"text":"go"},"send":[{"raw":"{not json"},{"raw":"[]","opcode":"text"},{"raw_base64":"//4="},{"raw":"{\"error\":{\"code\":500}}"},{"say":"Sorry."}]}"#,
-    ));
+    let mut player = Player::new(script(concat!(
+        r#"{"on":{"text":"go"},"send":[{"raw":"{not json"},{"raw":"[]","opcode":"text"},"#,
+        r#"{"raw_base64":"//4="},{"raw":"{\"error\":{\"code\":500}}"},{"say":"Sorry."}]}"#,
+    )));
     let connection = connected(&mut player);
     let sent = player.receive(connection, &ClientMessage::user_text("go"));
     let raw: Vec<(&[u8], bool)> = sent

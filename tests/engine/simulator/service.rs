@@ -38,17 +38,26 @@ fn an_unknown_field_of_a_setup_is_named_with_its_place() {
             "setup.generation_config",
         ),
         (
-            r#""generation_config":{"speech_config":{"voice_config":{"prebuilt_voice_config":{"voice":"Kore"}}}}"#,
+            concat!(
+                r#""generation_config":{"speech_config":{"voice_config":"#,
+                r#"{"prebuilt_voice_config":{"voice":"Kore"}}}}"#,
+            ),
             "voice",
             "setup.generation_config.speech_config.voice_config.prebuilt_voice_config",
         ),
         (
-            r#""tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"pay","parameters":{"type":"OBJECT","additionalProperties":false}}]}]"#,
+            concat!(
+                r#""tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"pay","#,
+                r#""parameters":{"type":"OBJECT","additionalProperties":false}}]}]"#,
+            ),
             "additionalProperties",
             "setup.tools[1].function_declarations[0].parameters",
         ),
         (
-            r#""tools":[{"functionDeclarations":[{"name":"pay","parameters":{"type":"OBJECT","properties":{"n":{"type":"INTEGER","const":1}}}}]}]"#,
+            concat!(
+                r#""tools":[{"functionDeclarations":[{"name":"pay","parameters":{"type":"OBJECT","#,
+                r#""properties":{"n":{"type":"INTEGER","const":1}}}}]}]"#,
+            ),
             "const",
             "setup.tools[0].function_declarations[0].parameters.properties[0].value",
         ),
@@ -153,7 +162,10 @@ fn strict_checks_are_off_by_default() {
 
 #[test]
 fn input_during_a_call_that_does_not_block_is_taken() {
-    let setup = r#"{"setup":{"model":"m","tools":[{"function_declarations":[{"name":"a","behavior":"NON_BLOCKING"}]}]}}"#;
+    let setup = concat!(
+        r#"{"setup":{"model":"m","tools":[{"function_declarations":[{"name":"a","#,
+        r#""behavior":"NON_BLOCKING"}]}]}}"#,
+    );
     let audio = r#"{"realtimeInput":{"audio":{"data":"AAAA","mimeType":"audio/pcm"}}}"#;
     let service = r#"{"refuses_input_during_calls":true}"#;
     assert_eq!(refusal(service, &[setup, GO, audio]), None);

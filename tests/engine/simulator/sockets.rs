@@ -125,9 +125,10 @@ async fn a_test_may_send_and_close_what_no_rule_does() {
 
 #[tokio::test]
 async fn raw_frames_go_out_as_the_text_or_the_bytes_that_they_are() {
-    let simulator = start(
-        r#"{"on":{"text":"go"},"send":[{"raw":"[]","opcode":"text"},{"raw":"[]"},{"raw_base64":"//4="}]}"#,
-    )
+    let simulator = start(concat!(
+        r#"{"on":{"text":"go"},"send":[{"raw":"[]","opcode":"text"},{"raw":"[]"},"#,
+        r#"{"raw_base64":"//4="}]}"#,
+    ))
     .await;
     let mut socket = connect(&simulator, "").await;
     send(&mut socket, &ClientMessage::user_text("go")).await;
@@ -226,7 +227,10 @@ async fn every_frame_is_recorded_in_order_and_without_secrets() {
     socket.send(Message::text(setup)).await.unwrap();
     receive(&mut socket).await;
     receive(&mut socket).await;
-    let text = r#"{"client_content":{"turns":[{"parts":[{"text":"9007199254740993"}]}],"turn_complete":true}}"#;
+    let text = concat!(
+        r#"{"client_content":{"turns":[{"parts":[{"text":"9007199254740993"}]}],"#,
+        r#""turn_complete":true}}"#,
+    );
     socket
         .send(Message::binary(text.as_bytes().to_vec()))
         .await
@@ -274,9 +278,10 @@ async fn every_frame_is_recorded_in_order_and_without_secrets() {
 async fn raw_frames_are_recorded() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);
-    let simulator = Simulator::start(script(
-        r#"{"on":"setup","send":[{"raw":"{\"serverContent\":{\"a\":1}}"},{"raw":"no json"},{"say":"Hi."}]}"#,
-    ))
+    let simulator = Simulator::start(script(concat!(
+        r#"{"on":"setup","send":[{"raw":"{\"serverContent\":{\"a\":1}}"},{"raw":"no json"},"#,
+        r#"{"say":"Hi."}]}"#,
+    )))
     .record(move |frame| kept.lock().unwrap().push(frame.line()))
     .listen("127.0.0.1:0")
     .await

@@ -264,13 +264,25 @@ fn unknown_fields_survive_at_every_level() {
     let client = [
         format!(r#"{{"setup":{{"model":"m",{future}}}}}"#),
         format!(
-            r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n",{future}}}],{future}}}]}}}}"#
+            concat!(
+                r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n","#,
+                r#"{future}}}],{future}}}]}}}}"#,
+            ),
+            future = future,
         ),
         format!(
-            r#"{{"setup":{{"model":"m","sessionResumption":{{{future}}},"systemInstruction":{{{future}}}}}}}"#
+            concat!(
+                r#"{{"setup":{{"model":"m","sessionResumption":{{{future}}},"#,
+                r#""systemInstruction":{{{future}}}}}}}"#,
+            ),
+            future = future,
         ),
         format!(
-            r#"{{"clientContent":{{"turns":[{{"parts":[{{"text":"t",{future}}}],{future}}}],{future}}}}}"#
+            concat!(
+                r#"{{"clientContent":{{"turns":[{{"parts":[{{"text":"t",{future}}}],{future}}}],"#,
+                r#"{future}}}}}"#,
+            ),
+            future = future,
         ),
         format!(r#"{{"realtimeInput":{{"audio":{{"data":"",{future}}},{future}}}}}"#),
         format!(r#"{{"toolResponse":{{"functionResponses":[{{"id":"i",{future}}}],{future}}}}}"#),
@@ -438,7 +450,10 @@ fn every_typed_field_is_found_in_snake_case() {
 
 #[test]
 fn arguments_and_answers_keep_every_token() {
-    let args = r#"{ "snake_key" : 9007199254740993, "f":1.0,"e":1e400,"s":"\u00e9\ud800", "a":{"b_c":[-0]}, "a":2}"#;
+    let args = concat!(
+        r#"{ "snake_key" : 9007199254740993, "f":1.0,"e":1e400,"s":"\u00e9\ud800", "#,
+        r#""a":{"b_c":[-0]}, "a":2}"#,
+    );
     let text = format!(r#"{{"tool_call":{{"function_calls":[{{"id":"c","args":{args}}}]}}}}"#);
     let message = ServerMessage::decode(&text).unwrap();
     let call = &message.tool_call.as_ref().unwrap().function_calls[0];
@@ -561,7 +576,10 @@ fn a_field_of_the_wrong_type_stays_where_it_is() {
     for text in [
         r#"{"usageMetadata":7,"serverContent":{"turnComplete":true}}"#,
         r#"{"usageMetadata":{"totalTokenCount":"many","promptTokensDetails":{}}}"#,
-        r#"{"serverContent":{"outputTranscription":{"text":"t","finished":"yes","languageCode":[]}}}"#,
+        concat!(
+            r#"{"serverContent":{"outputTranscription":{"text":"t","finished":"yes","#,
+            r#""languageCode":[]}}}"#,
+        ),
         r#"{"voiceActivity":{"type":1}}"#,
         r#"{"goAway":{"timeLeft":{}}}"#,
     ] {
@@ -603,7 +621,11 @@ fn too_deep_nesting_is_rejected_anywhere_without_overflow() {
     // A value of any JSON is kept as it is.
     let schema = nested(r#"{"items":"#, "}");
     let text = format!(
-        r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n","parameters":{schema}}}]}}]}}}}"#
+        concat!(
+            r#"{{"setup":{{"model":"m","tools":[{{"functionDeclarations":[{{"name":"n","#,
+            r#""parameters":{schema}}}]}}]}}}}"#,
+        ),
+        schema = schema,
     );
     let message = ClientMessage::decode(&text).unwrap();
     assert_eq!(message.encode().len(), text.len());

@@ -219,7 +219,10 @@ pub(crate) fn assert_as_uninterrupted(
     }
 }
 
-const UNKNOWN: &str = r#"{"error":"the call was interrupted after it had started; whether it took effect is unknown","kind":"unknown_outcome"}"#;
+const UNKNOWN: &str = concat!(
+    r#"{"error":"the call was interrupted after it had started; whether it took effect is "#,
+    r#"unknown","kind":"unknown_outcome"}"#,
+);
 
 fn is_running(phase: &Phase) -> bool {
     matches!(phase, Phase::Running { .. })

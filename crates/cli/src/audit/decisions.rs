@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use recount_journal::Hash;
-use serde::Serialize;
 
 use super::asked::Asked;
 use super::csv;
@@ -18,9 +17,7 @@ use crate::files::{Force, WholeFile, destination};
 use crate::journal::{Keys, UnknownKinds, opening};
 use crate::terminal::{Meter, Screen, Tone};
 use crate::text::{count, one_line};
-use recount::audit::{
-    AuditedCall, CatalogNote, Filter, JournalNote, Report, Totals, Unread, UnreadSession, decisions,
-};
+use recount::audit::{Filter, Report, Row, Unread, decisions};
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
 
@@ -207,17 +204,6 @@ fn words(proof: &Proof, report: &Report) -> Vec<(Tone, String)> {
 fn of(report: &Report) -> String {
     let calls = count(report.totals.calls, "call");
     format!("{calls} of {}", count(report.sessions, "session"))
-}
-
-/// A JSON line of the report; `row` is its kind.
-#[derive(Serialize)]
-#[serde(tag = "row", rename_all = "snake_case")]
-enum Row<'a> {
-    Call(&'a AuditedCall),
-    Unread(&'a UnreadSession),
-    Catalog(&'a CatalogNote),
-    Note(&'a JournalNote),
-    Totals(&'a Totals),
 }
 
 fn in_json(report: &Report, screen: &mut Screen) -> Result<(), Failure> {

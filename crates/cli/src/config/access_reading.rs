@@ -1,9 +1,11 @@
 //! The reader of `[access]`: tokens, JWTs, and the proxy in front of the service.
 
+use std::time::Duration;
+
 use super::document::Node;
 use super::section::{Given, Section};
 use super::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
-use recount_server::{AgentScope, Grant, JwtAlgorithm, Role};
+use recount_server::{AgentScope, Grant, Jwt, JwtAlgorithm, Role};
 
 /// The keys of `[access]`.
 pub(super) const ACCESS: [&str; 5] = ["tokens", "behind_proxy", "public_url", "jwt", "proxy"];
@@ -59,10 +61,10 @@ fn jwt(section: &Section<'_>) -> Option<JwtSettings> {
     let issuer = section.required("issuer", section.text("issuer"));
     let audience = section.required("audience", section.text("audience"));
     let keys = jwt_keys(section);
-    let (clock_skew, refetch_after) = (
-        section.duration("clock_skew"),
-        section.duration("refetch_after"),
-    );
+    let clock_skew = section.duration("clock_skew");
+    expect_at_most(section, clock_skew.as_ref(), Jwt::CLOCK_SKEW_MAX);
+    let refetch_after = section.positive("refetch_after");
+    expect_at_most(section, refetch_after.as_ref(), Jwt::REFETCH_AFTER_MAX);
     let (roles_claim, groups_claim) = (section.text("roles_claim"), section.text("groups_claim"));
     let (algorithms, roles) = (algorithms(section), roles(section));
     Some(JwtSettings {
@@ -76,6 +78,13 @@ fn jwt(section: &Section<'_>) -> Option<JwtSettings> {
         groups_claim,
         roles,
     })
+}
+
+fn expect_at_most(section: &Section<'_>, given: Option<&Given<Duration>>, most: Duration) {
+    if let Some(given) = given.filter(|it| it.value > most) {
+        let minutes = most.as_secs() / 60;
+        section.object(given.mistake(format!("expected a time up to {minutes}m, found more")));
+    }
 }
 
 fn jwt_keys(section: &Section<'_>) -> Option<JwtKeys> {
@@ -98,23 +107,24 @@ fn jwt_keys(section: &Section<'_>) -> Option<JwtKeys> {
             section.place.mistake(&section.field, what)
         }
     };
-    section.mistakes.borrow_mut().push(mistake);
+    section.object(mistake);
     None
 }
 
 fn algorithms(section: &Section<'_>) -> Vec<Given<JwtAlgorithm>> {
     let mut algorithms = Vec::new();
-    for given in section.texts("algorithms") {
+    for given in section
+        .some_texts("algorithms", "an algorithm")
+        .into_iter()
+        .flatten()
+    {
         match given.value.parse::<JwtAlgorithm>() {
             Ok(value) => algorithms.push(Given {
                 value,
                 place: given.place,
                 field: given.field,
             }),
-            Err(error) => {
-                let mistake = given.mistake(error.to_string());
-                section.mistakes.borrow_mut().push(mistake);
-            }
+            Err(error) => section.object(given.mistake(error.to_string())),
         }
     }
     algorithms
@@ -162,22 +172,14 @@ fn role(section: &Section<'_>) -> Option<RoleRule> {
         node.text()?.parse::<Role>().ok()
     });
     let role = section.required("role", role);
-    let texts = |key| -> Option<Vec<String>> {
-        let given = section.node(key)?;
-        let texts = section.texts(key);
-        if texts.is_empty() && given.value.list().is_some_and(<[_]>::is_empty) {
-            // A grant for no agent or no tool cannot be meant.
-            let mistake = given.mistake("expected a name, found an empty list");
-            section.mistakes.borrow_mut().push(mistake);
-        }
-        Some(texts.into_iter().map(|it| it.value).collect())
-    };
-    let (agents, tools) = (texts("agents"), texts("tools"));
+    let names = |key| section.some_texts(key, "a name");
+    let (agents, tools) = (names("agents"), names("tools"));
+    let texts = |names: &Vec<Given<String>>| names.iter().map(|it| it.value.clone()).collect();
     let mut grant = Grant::everywhere(role?.value);
-    if let Some(agents) = agents {
-        grant.agents = AgentScope::Only(agents.into_iter().collect());
+    if let Some(agents) = &agents {
+        grant.agents = AgentScope::Only(texts(agents));
     }
-    grant.tools = tools.map(|it| it.into_iter().collect());
+    grant.tools = tools.as_ref().map(texts);
     if let Some(labels) = section.section("labels") {
         for name in labels.table.keys() {
             let value = labels.text(name);
@@ -189,5 +191,7 @@ fn role(section: &Section<'_>) -> Option<RoleRule> {
     Some(RoleRule {
         value: value?.value,
         grant,
+        agents: agents.unwrap_or_default(),
+        tools: tools.unwrap_or_default(),
     })
 }

@@ -38,7 +38,7 @@ pub(super) fn access() -> Value {
 
 fn jwt() -> Value {
     let algorithms = JwtAlgorithm::ALL.map(JwtAlgorithm::as_str);
-    let algorithms = json!({"type": "array", "items": {"enum": algorithms}});
+    let algorithms = json!({"type": "array", "items": {"enum": algorithms}, "minItems": 1});
     let fields = [
         ("issuer", text(), "The issuer, exactly as `iss` has it."),
         ("audience", text(), "The audience that `aud` must name."),
@@ -66,12 +66,13 @@ fn jwt() -> Value {
         (
             "clock_skew",
             duration(),
-            "The difference of clocks that is allowed; 60s by default.",
+            "The difference of clocks that is allowed, up to 10m; 60s by default.",
         ),
         (
             "refetch_after",
             duration(),
-            "The time within which the keys are fetched once at most; 30s by default.",
+            "The time within which the keys are fetched once at most, up to 15m; 30s by \
+             default.",
         ),
         (
             "roles_claim",

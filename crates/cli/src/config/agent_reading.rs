@@ -145,7 +145,7 @@ fn policies(section: &Section<'_>) -> Option<PolicyChanges> {
         let place = section.table.get(first).map(|it| &it.key);
         let place = place.unwrap_or(&section.place);
         let mistake = place.mistake(&section.field_of(key), mistake.what);
-        section.mistakes.borrow_mut().push(mistake);
+        section.object(mistake);
     }
     None
 }

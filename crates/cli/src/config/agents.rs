@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::mistake::Mistake;
+use super::section::instead_of;
 use super::settings::{AgentSettings, Settings};
 use super::tool_files::{self, NamedApprovers, NamedProgram, PolicyFile};
 use recount::engine::Agent;
@@ -69,6 +70,11 @@ impl LoadedAgent {
             agent = agent.record_transcripts(transcripts.value);
         }
         agent
+    }
+
+    /// The tools of the files and of clients, without those of MCP servers.
+    pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.tools().iter().map(PolicyTool::name)
     }
 
     /// The policies, of which the later count.
@@ -157,7 +163,7 @@ impl LoadedAgent {
 
     /// Reports and removes policies of tools that the agent does not have.
     fn unknown_tools(&self, file: &mut PolicyFile) -> Vec<Mistake> {
-        let names: Vec<&str> = self.tools.tools().iter().map(PolicyTool::name).collect();
+        let names: Vec<&str> = self.tool_names().collect();
         let is_unknown = |it: &&String| !names.contains(&it.as_str());
         let unknown: Vec<String> = file
             .changes
@@ -167,11 +173,7 @@ impl LoadedAgent {
             .cloned()
             .collect();
         let mistakes = unknown.iter().map(|tool| {
-            let there = match super::section::nearest(tool, names.iter().copied()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None if names.is_empty() => "the agent has no tools".to_owned(),
-                None => format!("there are {}", names.join(", ")),
-            };
+            let there = instead_of(tool, &names);
             let what = format!("agent {:?} has no tool {tool:?}; {there}", self.name);
             file.place_of(tool).mistake(&format!("tools.{tool}"), what)
         });

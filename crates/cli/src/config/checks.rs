@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::agents::{LoadedAgent, is_program};
 use super::mistake::{Mistake, Place};
-use super::settings::{AccessSettings, Settings};
+use super::section::instead_of;
+use super::settings::{AccessSettings, RoleRule, Settings};
 use super::tool_files::NamedApprovers;
 use recount::engine::{Engine, Error};
 use recount::journal::seal::MemoryKeyStore;
@@ -82,6 +83,58 @@ pub(crate) fn approvers(
     };
     let named = agents.iter().flat_map(|it| &it.approvers);
     named.flat_map(|it| given.missing(it)).collect()
+}
+
+/// Reports agents and tools of `roles` that the configuration does not have.
+///
+/// Without agents, the service reads and answers sessions of other programs, whose agents are not
+/// known here. Neither are the tools of an agent with MCP servers.
+pub(crate) fn grants(settings: &Settings, agents: &[LoadedAgent]) -> Vec<Mistake> {
+    if settings.agents.is_empty() {
+        return Vec::new();
+    }
+    let (jwt, proxy) = (&settings.access.jwt, &settings.access.proxy);
+    let of_jwt = jwt.iter().flat_map(|it| &it.roles);
+    let rules = of_jwt.chain(proxy.iter().flat_map(|it| &it.roles));
+    rules
+        .flat_map(|rule| {
+            let mut mistakes = unknown_agents(rule, settings);
+            mistakes.extend(unknown_tools(rule, settings, agents));
+            mistakes
+        })
+        .collect()
+}
+
+fn unknown_agents(rule: &RoleRule, settings: &Settings) -> Vec<Mistake> {
+    let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
+    let unknown = rule.agents.iter();
+    let unknown = unknown.filter(|it| !settings.agents.contains_key(&it.value));
+    let mistakes = unknown.map(|it| {
+        let instead = instead_of(&it.value, &known);
+        it.mistake(format!("there is no agent {:?}; {instead}", it.value))
+    });
+    mistakes.collect()
+}
+
+fn unknown_tools(rule: &RoleRule, settings: &Settings, agents: &[LoadedAgent]) -> Vec<Mistake> {
+    let covered = |it: &&LoadedAgent| rule.grant.agents.covers(&it.name);
+    let covered: Vec<&LoadedAgent> = agents.iter().filter(covered).collect();
+    let is_known = |it: &LoadedAgent| {
+        let own = settings.agents.get(&it.name);
+        it.is_whole && own.is_some_and(|own| own.mcp.is_empty())
+    };
+    if covered.is_empty() || !covered.iter().all(|it| is_known(it)) {
+        return Vec::new();
+    }
+    let known: Vec<&str> = covered.iter().flat_map(|it| it.tool_names()).collect();
+    let unknown = rule.tools.iter();
+    let unknown = unknown.filter(|it| !known.contains(&it.value.as_str()));
+    let mistakes = unknown.map(|it| {
+        let instead = instead_of(&it.value, &known);
+        let what = format!("no agent of this role has a tool {:?}; {instead}", it.value);
+        it.mistake(what)
+    });
+    mistakes.collect()
 }
 
 /// The roles, groups and names of the valid tokens.

@@ -1,12 +1,11 @@
 //! The identities that other parties vouch for, as the service takes them.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::mistake::Mistake;
 use super::section::Given;
 use super::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
 use recount_server::{Access, Jwt, KeyFile, KeyUrl, ProxyHeaders, RoleMapping, UnfitProxy};
-use recount_text::files::given_file;
 
 /// The default issuer of the persons that the proxy names.
 const PROXY_ISSUER: &str = "proxy";
@@ -25,7 +24,7 @@ pub(crate) fn with_identities(
     access: Access,
     settings: &AccessSettings,
 ) -> Result<Access, Vec<Mistake>> {
-    let jwt = settings.jwt.as_ref().map(jwt).transpose();
+    let jwt = jwt(settings);
     let proxy = settings.proxy.as_ref().map(proxy).transpose();
     match (jwt, proxy) {
         (Ok(jwt), Ok(proxy)) => {
@@ -36,7 +35,15 @@ pub(crate) fn with_identities(
     }
 }
 
-fn jwt(settings: &JwtSettings) -> Result<Jwt, Mistake> {
+/// The JWTs of the settings, if there are any.
+///
+/// # Errors
+/// The first mistake of these settings.
+pub(crate) fn jwt(settings: &AccessSettings) -> Result<Option<Jwt>, Mistake> {
+    settings.jwt.as_ref().map(jwt_of).transpose()
+}
+
+fn jwt_of(settings: &JwtSettings) -> Result<Jwt, Mistake> {
     let issuer = &settings.issuer;
     let (name, audience) = (issuer.value.as_str(), settings.audience.value.as_str());
     let jwt = match &settings.keys {
@@ -50,10 +57,7 @@ fn jwt(settings: &JwtSettings) -> Result<Jwt, Mistake> {
         .roles(mapping(&settings.roles));
     if let JwtKeys::File(file) = &settings.keys {
         // They are read with the first token, which is too late to learn that they are not there.
-        given_file::text(&file.value, KEYS_BYTES_MAX).map_err(|error| {
-            let path = Path::new(&file.value).display();
-            file.mistake(format!("{path} cannot be read: {error}"))
-        })?;
+        file.read(KEYS_BYTES_MAX)?;
     }
     if !settings.algorithms.is_empty() {
         jwt = jwt.algorithms(settings.algorithms.iter().map(|it| it.value));
@@ -73,18 +77,12 @@ fn jwt(settings: &JwtSettings) -> Result<Jwt, Mistake> {
     Ok(jwt)
 }
 
-fn key_url(
-    url: &Given<String>,
-    authorities: Option<&Given<std::path::PathBuf>>,
-) -> Result<KeyUrl, Mistake> {
+fn key_url(url: &Given<String>, authorities: Option<&Given<PathBuf>>) -> Result<KeyUrl, Mistake> {
     let keys = KeyUrl::parse(&url.value).map_err(|error| url.mistake(error.to_string()))?;
     let Some(authorities) = authorities else {
         return Ok(keys);
     };
-    let text = given_file::text(&authorities.value, AUTHORITIES_BYTES_MAX).map_err(|error| {
-        let path = Path::new(&authorities.value).display();
-        authorities.mistake(format!("{path} cannot be read: {error}"))
-    })?;
+    let text = authorities.read(AUTHORITIES_BYTES_MAX)?;
     let keys = keys.with_authorities(text.as_bytes());
     keys.map_err(|error| authorities.mistake(error.to_string()))
 }

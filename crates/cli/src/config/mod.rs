@@ -26,8 +26,8 @@ mod settings;
 mod tool_files;
 
 pub(crate) use agents::{LoadedAgent, load};
-pub(crate) use checks::{approvers, programs, registered};
-pub(crate) use identities::with_identities;
+pub(crate) use checks::{approvers, grants, programs, registered};
+pub(crate) use identities::{jwt, with_identities};
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
 pub(crate) use schema::schema;

@@ -101,21 +101,13 @@ fn tls(section: &Section<'_>) -> TlsSettings {
 
 fn limits(section: &Section<'_>) -> LimitSettings {
     section.only(&LIMITS);
-    let positive = |key| {
-        let given = section.duration(key)?;
-        if given.value.is_zero() {
-            let mistake = given.mistake("expected a time longer than 0");
-            section.mistakes.borrow_mut().push(mistake);
-        }
-        Some(given)
-    };
     LimitSettings {
         body_bytes: section.number("body_bytes", 1),
         connections: section.number("connections", 1),
         running_max: section.number("running_max", 1),
         grace: section.duration("grace"),
-        head_time: positive("head_time"),
-        body_time: positive("body_time"),
+        head_time: section.positive("head_time"),
+        body_time: section.positive("body_time"),
         requests_per_second: section.number("requests_per_second", 1),
         failures_per_minute: section.number("failures_per_minute", 1),
         streams: section.number("streams", 1),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::document::{Node, Plain, Table};
 use super::mistake::{Mistake, Place};
 use crate::text::duration;
+use recount_text::files::given_file;
 
 /// The number of characters of a value that a message shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -44,6 +45,19 @@ impl<T> Given<T> {
     }
 }
 
+impl Given<PathBuf> {
+    /// The text of the file, of at most so many bytes.
+    pub(crate) fn read(&self, bytes_max: u64) -> Result<String, Mistake> {
+        given_file::text(&self.value, bytes_max).map_err(|error| self.unreadable(&error))
+    }
+
+    /// The mistake of a file that cannot be read.
+    pub(crate) fn unreadable(&self, error: &std::io::Error) -> Mistake {
+        let path = self.value.display();
+        self.mistake(format!("{path} cannot be read: {error}"))
+    }
+}
+
 /// The mistakes so far.
 pub(super) type Mistakes = RefCell<Vec<Mistake>>;
 
@@ -66,7 +80,7 @@ impl<'n> Section<'n> {
                 let mistake = member
                     .key
                     .mistake(&self.field_of(key), unknown_key(key, known));
-                self.mistakes.borrow_mut().push(mistake);
+                self.object(mistake);
             }
         }
     }
@@ -99,7 +113,7 @@ impl<'n> Section<'n> {
         let read = read(given.value);
         if read.is_none() {
             let what = format!("expected {expected}, found {}", found(given.value));
-            self.mistakes.borrow_mut().push(given.mistake(what));
+            self.object(given.mistake(what));
         }
         let (place, field) = (given.place, given.field);
         read.map(|value| Given {
@@ -115,7 +129,7 @@ impl<'n> Section<'n> {
             let mistake = self
                 .place
                 .mistake(&self.field_of(key), "expected a value, found none");
-            self.mistakes.borrow_mut().push(mistake);
+            self.object(mistake);
         }
         value
     }
@@ -171,6 +185,30 @@ impl<'n> Section<'n> {
     pub(super) fn duration(&self, key: &str) -> Option<Given<Duration>> {
         let read = |node: &'n Node| duration::read(node.text()?);
         self.value(key, duration::EXPECTED, read)
+    }
+
+    /// A time longer than 0.
+    pub(super) fn positive(&self, key: &str) -> Option<Given<Duration>> {
+        let given = self.duration(key)?;
+        if given.value.is_zero() {
+            self.object(given.mistake("expected a time longer than 0"));
+        }
+        Some(given)
+    }
+
+    /// A list of texts that is not empty. `None` without the key.
+    pub(super) fn some_texts(&self, key: &str, item: &str) -> Option<Vec<Given<String>>> {
+        let (given, texts) = (self.node(key)?, self.texts(key));
+        if given.value.list().is_some_and(<[_]>::is_empty) {
+            // An empty list would mean all or nothing, and neither can be meant.
+            self.object(given.mistake(format!("expected {item}, found an empty list")));
+        }
+        Some(texts)
+    }
+
+    /// Adds a mistake.
+    pub(super) fn object(&self, mistake: Mistake) {
+        self.mistakes.borrow_mut().push(mistake);
     }
 
     /// A path, relative to the directory of the file.
@@ -259,6 +297,15 @@ pub(super) fn unknown_key(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(near) => format!("unknown key; did you mean {near:?}?"),
         None => format!("unknown key; expected one of {}", known.join(", ")),
+    }
+}
+
+/// The end of a message about an unknown name: the most similar known one, or all of them.
+pub(super) fn instead_of(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => format!("there are {}", known.join(", ")),
     }
 }
 

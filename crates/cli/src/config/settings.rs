@@ -101,6 +101,10 @@ pub(crate) struct ProxySettings {
 pub(crate) struct RoleRule {
     pub(crate) value: String,
     pub(crate) grant: Grant,
+    /// The agents of the grant, with their places.
+    pub(crate) agents: Vec<Given<String>>,
+    /// The tools of the grant, with their places.
+    pub(crate) tools: Vec<Given<String>>,
 }
 
 /// The limits.

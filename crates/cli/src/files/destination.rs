@@ -76,6 +76,18 @@ pub(crate) fn outside_journals(place: &Path) -> Result<(), Failure> {
         .advice("nothing else may be written into the directory of a journal; give another path"))
 }
 
+/// Refuses a path for a file within a directory that the command reads. `what` is the directory.
+pub(crate) fn outside_of(directory: &Path, what: &str, file: &Path) -> Result<(), Failure> {
+    if !resolved(file).starts_with(resolved(directory)) {
+        return Ok(());
+    }
+    let (name, directory) = (shown(file), shown(directory));
+    let what = format!("expected a path outside of {what} {directory}, found {name}");
+    Err(Failure::new("bad-request", what)
+        .exit(Exit::Usage)
+        .advice("give another path; nothing was changed"))
+}
+
 /// The path without links and `..`. The file and its directories need not exist yet.
 fn resolved(place: &Path) -> PathBuf {
     for above in place.ancestors() {

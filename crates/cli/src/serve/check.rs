@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::tls::Certificate;
-use super::token_file;
+use super::{proxy_socket, token_file};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::journal::keys;
@@ -18,8 +18,8 @@ use recount_server::Access;
 /// Checks recount.toml and the files that it names, and lists every mistake with its line.
 ///
 /// It also checks what refers to what: a tool without a program, approvers that no valid token
-/// gives, policies of a tool that an agent does not have. Nothing is started, and no server of MCP
-/// is asked, so policies of an agent with MCP servers may name any tool.
+/// gives, policies and roles for a tool that an agent does not have. Nothing is started, and no
+/// server of MCP is asked, so any tool may be named for an agent with MCP servers.
 #[derive(Args)]
 pub(crate) struct Check {
     /// The configuration; default: recount.toml, if there is one.
@@ -77,6 +77,14 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));
+    mistakes.extend(config::grants(settings, &agents));
+    mistakes.extend(
+        settings
+            .access
+            .proxy
+            .as_ref()
+            .and_then(proxy_socket::mistake),
+    );
     mistakes.extend(config::registered(settings, &agents).await);
     mistakes.extend(Certificate::read(&settings.tls).err().into_iter().flatten());
     if let Some(it) = &settings.keys {

@@ -34,7 +34,7 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// file, and these options override both.
 ///
 /// At the end, requests and running tools may finish within the grace period. SIGHUP makes it read
-/// policies, tokens and the certificate anew, as `recount reload` does.
+/// policies, tokens, the issuer of JWTs and the certificate anew, as `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// The configuration; default: recount.toml, if there is one.
@@ -77,6 +77,9 @@ impl Serve {
         let reloader = Arc::new(Reloader {
             file: self.config.clone(),
             tokens,
+            had_tokens: config.tokens().exists().into(),
+            tokens_file: config.tokens(),
+            access: access.clone(),
             certificate: certificate.clone(),
         });
         // Before the journal: a second service by mistake creates and changes nothing.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::config::ProxySettings;
+use crate::config::{Mistake, ProxySettings};
 use crate::failures::Failure;
 
 #[cfg(unix)]
-pub(super) use unix::ProxySocket;
+pub(super) use unix::{ProxySocket, mistake};
 
 /// Without Unix sockets there is none; the configuration says so before.
 #[cfg(not(unix))]
@@ -22,6 +22,12 @@ impl ProxySocket {
     }
 }
 
+/// The reader of the settings has refused the proxy.
+#[cfg(not(unix))]
+pub(super) fn mistake(_: &ProxySettings) -> Option<Mistake> {
+    None
+}
+
 fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
     let path = crate::text::shown(path);
     Failure::new("listen", format!("failed to listen on {path}: {what}"))
@@ -33,15 +39,21 @@ mod unix {
     use std::fs::{self, DirBuilder, Permissions};
     use std::io::{self, ErrorKind};
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-    use std::os::unix::net::UnixStream as BlockingStream;
+    use std::os::unix::net::{SocketAddr, UnixStream as BlockingStream};
     use std::path::PathBuf;
 
     use tokio::net::{UnixListener, UnixStream};
 
-    use super::{Failure, Path, ProxySettings, failed};
+    use super::{Failure, Mistake, Path, ProxySettings, failed};
 
     /// The permissions of the socket unless the settings have others: those of its user.
     const MODE: u32 = 0o600;
+
+    /// The name of the socket in the directory in which it is bound.
+    const INSIDE: &str = "s";
+
+    /// The mistake of a path at which there is no socket.
+    const OTHER_KIND: &str = "it is another kind of file";
 
     /// A socket that is bound to a path. Its file is removed at the end.
     pub(in crate::serve) struct ProxySocket {
@@ -85,6 +97,41 @@ mod unix {
         }
     }
 
+    /// The reason why no socket can be bound to the path of the settings, without binding one.
+    pub(in crate::serve) fn mistake(settings: &ProxySettings) -> Option<Mistake> {
+        let path = &settings.socket.value;
+        let directory = directory_of(path);
+        if !directory.is_dir() {
+            let what = format!("there is no directory {}", directory.display());
+            return Some(settings.socket.mistake(what));
+        }
+        // The socket is bound to the longer of these, and moved.
+        let draft = draft_in(directory, 0).join(INSIDE);
+        let too_long = [path, &draft]
+            .into_iter()
+            .find_map(|it| SocketAddr::from_pathname(it).err().map(|error| (it, error)));
+        if let Some((path, error)) = too_long {
+            let what = format!("{} cannot be a socket: {error}", path.display());
+            return Some(settings.socket.mistake(what));
+        }
+        let facts = path.symlink_metadata();
+        let is_other = facts.is_ok_and(|it| !it.file_type().is_socket());
+        is_other.then(|| settings.socket.mistake(OTHER_KIND))
+    }
+
+    /// The directory of a path.
+    fn directory_of(path: &Path) -> &Path {
+        match path.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() => directory,
+            Some(_) | None => Path::new("."),
+        }
+    }
+
+    /// A directory in which a socket is bound before it is moved to its path.
+    fn draft_in(directory: &Path, number: u32) -> PathBuf {
+        directory.join(format!(".recount-{number:08x}"))
+    }
+
     /// Refuses a path at which another process listens, or at which there is no socket.
     fn expect_vacant(path: &Path) -> Result<(), Failure> {
         let facts = match path.symlink_metadata() {
@@ -93,7 +140,7 @@ mod unix {
             Err(error) => return Err(failed(path, error)),
         };
         if !facts.file_type().is_socket() {
-            return Err(failed(path, "it is another kind of file"));
+            return Err(failed(path, OTHER_KIND));
         }
         match BlockingStream::connect(path) {
             Ok(_) => Err(failed(path, "another process already listens there")),
@@ -105,10 +152,8 @@ mod unix {
     /// Binds a socket in a directory that no other user can enter, and moves it to its path once it
     /// has its permissions.
     fn bind_privately(path: &Path, mode: u32) -> io::Result<UnixListener> {
-        let name = format!(".recount-{}", std::process::id());
-        let directory = path.parent().unwrap_or(Path::new("")).join(name);
-        DirBuilder::new().mode(0o700).create(&directory)?;
-        let inside = directory.join("s");
+        let directory = private_directory(directory_of(path))?;
+        let inside = directory.join(INSIDE);
         let bound = UnixListener::bind(&inside).and_then(|listener| {
             fs::set_permissions(&inside, Permissions::from_mode(mode))?;
             fs::rename(&inside, path)?;
@@ -120,5 +165,18 @@ mod unix {
         }
         fs::remove_dir(&directory)?;
         bound
+    }
+    /// Creates a directory with a random name. That of a killed service stays there.
+    fn private_directory(parent: &Path) -> io::Result<PathBuf> {
+        loop {
+            let mut random = [0; 4];
+            let filled = getrandom::fill(&mut random);
+            filled.map_err(|error| io::Error::other(error.to_string()))?;
+            let directory = draft_in(parent, u32::from_ne_bytes(random));
+            match DirBuilder::new().mode(0o700).create(&directory) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| directory),
+            }
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
 //!
-//! Policies, tokens and the certificate are taken anew. A part with a mistake stays as it was.
+//! Policies, tokens, the issuer of JWTs and the certificate are taken anew. A part with a mistake
+//! stays as it was.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 
@@ -14,14 +16,19 @@ use crate::failures::{Exit, Failure, unanswered};
 use crate::terminal::{Screen, Tone};
 use crate::text::{one_line, shown};
 use recount::control::{Client, ConnectError, Reloaded, Request, read};
-use recount::engine::{Engine, Error};
-use recount_server::TokenStore;
+use recount::engine::{Clock, Engine, Error, SystemClock};
+use recount_server::{Access, TokenStore};
 
 /// The parts of a running service that are read anew.
 pub(super) struct Reloader {
     /// The file that `--config` names.
     pub(super) file: Option<PathBuf>,
     pub(super) tokens: Arc<TokenStore>,
+    /// The file of the tokens.
+    pub(super) tokens_file: PathBuf,
+    /// True once the file of the tokens was there.
+    pub(super) had_tokens: AtomicBool,
+    pub(super) access: Access,
     pub(super) certificate: Option<Arc<Certificate>>,
 }
 
@@ -41,23 +48,63 @@ impl Reloader {
             outcome.mistakes = in_words(&config.mistakes);
             return outcome;
         }
-        match self.tokens.reload() {
-            Ok(()) => outcome.reloaded.push("tokens".to_owned()),
-            Err(error) => outcome.mistakes.push(error.to_string()),
-        }
-        self.reload_certificate(&config.settings, &mut outcome);
+        self.reload_tokens(&config, &mut outcome);
+        self.reload_jwt(&config.settings, &mut outcome).await;
+        self.reload_certificate(&config, &mut outcome);
         reload_policies(&config.settings, engine, &mut outcome).await;
         outcome
     }
 
-    fn reload_certificate(&self, settings: &Settings, outcome: &mut Reloaded) {
-        let Some(certificate) = &self.certificate else {
-            return;
-        };
-        match certificate.reload(&settings.tls) {
-            Ok(()) => outcome.reloaded.push("certificate".to_owned()),
-            Err(mistakes) => outcome.mistakes.extend(in_words(&mistakes)),
+    fn reload_tokens(&self, config: &Config, outcome: &mut Reloaded) {
+        if config.tokens() != self.tokens_file {
+            let what = "access.tokens: another file is read with the next start";
+            outcome.mistakes.push(what.to_owned());
         }
+        let (file, had_tokens) = (&self.tokens_file, &self.had_tokens);
+        match self.tokens.reload() {
+            Ok(()) if file.exists() => {
+                had_tokens.store(true, Ordering::Relaxed);
+                outcome.reloaded.push("tokens".to_owned());
+            }
+            Ok(()) if had_tokens.load(Ordering::Relaxed) => {
+                let what = format!("{} is gone, so no token is valid", file.display());
+                outcome.mistakes.push(what);
+            }
+            // There are no tokens yet.
+            Ok(()) => {}
+            Err(error) => outcome.mistakes.push(error.to_string()),
+        }
+    }
+
+    /// Takes the issuer of JWTs anew. If its keys cannot be fetched, the earlier one stays.
+    async fn reload_jwt(&self, settings: &Settings, outcome: &mut Reloaded) {
+        let jwt = match config::jwt(&settings.access) {
+            Ok(jwt) => jwt,
+            Err(mistake) => return outcome.mistakes.push(mistake.to_string()),
+        };
+        if let (Some(jwt), Some(given)) = (&jwt, &settings.access.jwt)
+            && let Err(error) = jwt.fetch_keys(SystemClock.now()).await
+        {
+            let mistake = given.issuer.mistake(error.to_string());
+            return outcome.mistakes.push(mistake.to_string());
+        }
+        if jwt.is_some() || self.access.jwt_issuers() > 0 {
+            self.access.replace_jwts(jwt);
+            outcome.reloaded.push("access.jwt".to_owned());
+        }
+    }
+
+    fn reload_certificate(&self, config: &Config, outcome: &mut Reloaded) {
+        let what = match (&self.certificate, config.has_tls()) {
+            (None, false) => return,
+            (None, true) => "tls: connections are encrypted from the next start on",
+            (Some(_), false) => "tls: the certificate stays until the next start",
+            (Some(certificate), true) => match certificate.reload(&config.settings.tls) {
+                Ok(()) => return outcome.reloaded.push("certificate".to_owned()),
+                Err(mistakes) => return outcome.mistakes.extend(in_words(&mistakes)),
+            },
+        };
+        outcome.mistakes.push(what.to_owned());
     }
 
     /// Reads everything anew at every SIGHUP, and reports it on standard error.
@@ -123,7 +170,7 @@ fn one_line_each(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Makes a running service read its policies, tokens and certificate anew.
+/// Makes a running service read its policies, tokens, issuer of JWTs and certificate anew.
 ///
 /// A part with a mistake stays as it was, and the mistake is listed. Other settings are read with
 /// the next start. SIGHUP does the same.

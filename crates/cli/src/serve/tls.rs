@@ -1,6 +1,5 @@
 //! The certificate of the service, read from files.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::ServerConfig;
@@ -9,7 +8,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::config::{Given, Mistake, TlsSettings};
-use recount_text::files::given_file;
 
 /// The maximum length of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -77,7 +75,7 @@ fn config_of(settings: &TlsSettings) -> Result<Option<ServerConfig>, Vec<Mistake
 type File = Given<std::path::PathBuf>;
 
 fn chain_of(file: &File) -> Result<Vec<CertificateDer<'static>>, Mistake> {
-    let text = text_of(file)?;
+    let text = file.read(FILE_BYTES_MAX)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match chain {
         Ok(chain) if !chain.is_empty() => Ok(chain),
@@ -88,19 +86,10 @@ fn chain_of(file: &File) -> Result<Vec<CertificateDer<'static>>, Mistake> {
 
 fn key_of(file: &File) -> Result<PrivateKeyDer<'static>, Mistake> {
     expect_private(file)?;
-    let text = text_of(file)?;
+    let text = file.read(FILE_BYTES_MAX)?;
     // The error of the reader may quote a line of the file.
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|_| file.mistake("expected a private key in PEM, found none that can be read"))
-}
-
-fn text_of(file: &File) -> Result<String, Mistake> {
-    given_file::text(&file.value, FILE_BYTES_MAX).map_err(|error| unreadable(file, &error))
-}
-
-fn unreadable(file: &File, error: &std::io::Error) -> Mistake {
-    let path = Path::new(&file.value).display();
-    file.mistake(format!("{path} cannot be read: {error}"))
 }
 
 /// Rejects a key that every user of the machine can read.
@@ -111,7 +100,7 @@ fn expect_private(file: &File) -> Result<(), Mistake> {
         let facts = file
             .value
             .metadata()
-            .map_err(|error| unreadable(file, &error))?;
+            .map_err(|error| file.unreadable(&error))?;
         let mode = facts.permissions().mode() & 0o777;
         if mode & 0o007 != 0 {
             let path = file.value.display();

@@ -84,6 +84,11 @@ fn service_encrypts_with_its_certificate() {
         .run("reload")
         .ends_with(0)
         .prints(&["tokens, certificate"]);
+    bench.write("recount.toml", "");
+    bench.run("reload").fails(2, "config-file").prints_error(&[
+        "taken anew: tokens:",
+        "the certificate stays until the next start",
+    ]);
     let mut clear = web.connect();
     clear.write_all(text.as_bytes()).unwrap();
     let mut answer = Vec::new();

@@ -366,3 +366,20 @@ fn junit_report_replaces_a_file_only_if_it_may() {
         .run("fixture test fixture --junit -")
         .fails(2, "bad-request");
 }
+
+#[test]
+fn junit_report_is_no_file_of_a_fixture() {
+    let bench = exported();
+    let story = || fs::read_to_string(bench.path("fixture/story.txt")).unwrap();
+    let before = story();
+    for file in [
+        "fixture/story.txt",
+        "fixture/../fixture/story.txt",
+        "fixture/new.xml",
+    ] {
+        let test = format!("fixture test fixture --junit {file} --force");
+        bench.run(&test).fails(2, "bad-request");
+    }
+    assert_eq!(story(), before);
+    assert!(!bench.path("fixture/new.xml").exists());
+}

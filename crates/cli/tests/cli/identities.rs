@@ -166,29 +166,138 @@ fn jwt_of_the_configured_issuer_is_admitted() {
     assert_eq!(web.get(&format!("{message}."), "/v1/me").status, 401);
 }
 
+/// The mistakes of a configuration, each with its line and its field.
+fn mistakes_of(bench: &Bench, config: &str) -> Vec<String> {
+    bench.write("recount.toml", config);
+    let checked = bench.run("check --json").json();
+    let mistakes = checked["mistakes"].as_array().unwrap().iter();
+    let line = |it: &Value| {
+        let what = it["what"].as_str().unwrap();
+        format!("{} {}: {what}", it["line"], it["field"].as_str().unwrap())
+    };
+    mistakes.map(line).collect()
+}
+
+/// Expects that the mistakes of a configuration begin like these.
+fn expect_mistakes(bench: &Bench, config: &str, expected: &[&str]) {
+    let found = mistakes_of(bench, config);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            found.starts_with(expected),
+            "{found:?} and not {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn unfit_limits_of_jwts_are_mistakes() {
+    let bench = Bench::new();
+    bench.write("jwks.json", JWKS);
+    let jwt = |limits: &str| JWT.replace("[[", &format!("{limits}[["));
+    let unfit = "algorithms = []\nclock_skew = \"3650d\"\nrefetch_after = \"0s\"\n";
+    expect_mistakes(
+        &bench,
+        &jwt(unfit),
+        &[
+            "7 access.jwt.algorithms: expected an algorithm, found an empty list",
+            "8 access.jwt.clock_skew: expected a time up to 10m",
+            "9 access.jwt.refetch_after: expected a time longer than 0",
+        ],
+    );
+    let seldom = jwt("refetch_after = \"1d\"\n");
+    expect_mistakes(
+        &bench,
+        &seldom,
+        &["7 access.jwt.refetch_after: expected a time up to 15m"],
+    );
+    let fit = jwt("clock_skew = \"10m\"\nrefetch_after = \"15m\"\n");
+    expect_mistakes(&bench, &fit, &[]);
+}
+
+#[test]
+fn roles_for_unknown_agents_and_tools_are_mistakes() {
+    let bench = Bench::new();
+    let config = "[access.proxy]\nsocket = \"s\"\n\
+        [[access.proxy.roles]]\nvalue = \"a\"\nrole = \"client\"\nagents = [\"shp\"]\n\
+        tools = [\"pakc\"]\n\
+        [[access.proxy.roles]]\nvalue = \"b\"\nrole = \"client\"\n\
+        tools = [\"pack\",\n\"pakc\"]\n";
+    let shop = "[agents.shop]\n[[agents.shop.client_tools]]\nname = \"pack\"\n\
+        description = \"Packs\"\n";
+    expect_mistakes(
+        &bench,
+        &format!("{config}{shop}"),
+        &[
+            "6 access.proxy.roles.agents: there is no agent \"shp\"; did you mean \"shop\"?",
+            "12 access.proxy.roles.tools: no agent of this role has a tool \"pakc\"; did you \
+             mean \"pack\"?",
+        ],
+    );
+    // The journal of another program may have these agents.
+    expect_mistakes(&bench, config, &[]);
+    let mcp = "[[agents.shop.mcp]]\nserver = \"npx\"\n";
+    let of_servers = format!("{}{shop}{mcp}", config.replace("shp", "shop"));
+    expect_mistakes(&bench, &of_servers, &[]);
+}
+
+#[test]
+fn impossible_socket_is_a_mistake() {
+    let bench = Bench::new();
+    bench.write("kept", "a file");
+    for (socket, expected) in [
+        ("gone/s", "there is no directory gone"),
+        ("kept", "it is another kind of file"),
+        (&"s".repeat(120), "ss"),
+    ] {
+        let config = PROXY.replace("proxy.sock", socket);
+        let expected = format!("4 access.proxy.socket: {expected}");
+        expect_mistakes(&bench, &config, &[&expected]);
+    }
+    expect_mistakes(&bench, PROXY, &[]);
+}
+
+#[test]
+fn directory_of_a_killed_service_stops_no_start() {
+    let bench = Bench::new();
+    bench.write("recount.toml", PROXY);
+    let own = std::process::id();
+    // A service that was killed while it began, with the id that the next one gets.
+    for pid in own..own + 4096 {
+        fs::create_dir(bench.path(&format!(".recount-{pid}"))).unwrap();
+    }
+    let _web = Web::start(&bench, "");
+    assert_eq!(through(&bench, &user("ada", "staff")).status, 200);
+}
+
+#[test]
+fn issuer_of_jwts_is_taken_anew() {
+    let bench = Bench::new();
+    bench.write("recount.toml", JWT);
+    bench.write("jwks.json", JWKS);
+    let web = Web::start(&bench, "");
+    assert_eq!(web.get(TOKEN, "/v1/me").status, 200);
+    let billing = JWT.replace("\"recount\"", "\"billing\"");
+    bench.write("recount.toml", &billing);
+    let reload = || bench.run("reload j");
+    reload().ends_with(0).prints(&["Reloaded: access.jwt"]);
+    assert_eq!(web.get(TOKEN, "/v1/me").status, 401);
+    assert_eq!(web.get(FOREIGN, "/v1/me").status, 200);
+    bench.write("jwks.json", "none");
+    reload()
+        .fails(2, "config-file")
+        .prints_error(&["recount.toml:4:10: access.jwt.issuer: expected a JWK set"]);
+    assert_eq!(web.get(FOREIGN, "/v1/me").status, 200, "the keys stay");
+    bench.write("recount.toml", "journal = \"j\"\n");
+    reload().ends_with(0).prints(&["Reloaded: access.jwt"]);
+    assert_eq!(web.get(FOREIGN, "/v1/me").status, 401);
+}
+
 #[test]
 fn mistakes_about_identities_have_their_lines() {
     let bench = Bench::new();
-    let lines = |config: &str| -> Vec<String> {
-        bench.write("recount.toml", config);
-        let checked = bench.run("check --json").json();
-        let mistakes = checked["mistakes"].as_array().unwrap().iter();
-        let line = |it: &Value| {
-            let what = it["what"].as_str().unwrap();
-            format!("{} {}: {what}", it["line"], it["field"].as_str().unwrap())
-        };
-        mistakes.map(line).collect()
-    };
-    let expected = |config: &str, expected: &[&str]| {
-        let found = lines(config);
-        assert_eq!(found.len(), expected.len(), "{found:#?}");
-        for (found, expected) in found.iter().zip(expected) {
-            assert!(
-                found.starts_with(expected),
-                "{found:?} and not {expected:?}"
-            );
-        }
-    };
+    let lines = |config: &str| mistakes_of(&bench, config);
+    let expected = |config: &str, expected: &[&str]| expect_mistakes(&bench, config, expected);
     expected(
         "[access.jwt]\nissuer = \"recount\"\naudience = \"a\"\njwks_file = \"k\"\n\
          [access.proxy]\nsocket = \"s\"\nuser_header = \"a b\"\n",

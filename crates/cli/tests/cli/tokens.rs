@@ -154,3 +154,18 @@ fn token_goes_to_the_file_of_the_configuration() {
         .ends_with(0);
     named.prints(&["ada"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn link_to_the_file_of_tokens_stays_a_link() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("secrets")).unwrap();
+    let link = bench.path("recount-tokens.json");
+    std::os::unix::fs::symlink("secrets/tokens.json", &link).unwrap();
+    let ada = token(&bench, "ada --role viewer");
+    let id = ada["id"].as_str().unwrap();
+    bench.run(&format!("token revoke {id}")).ends_with(0);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let listed = bench.run("token list --tokens secrets/tokens.json");
+    listed.ends_with(0).prints(&["ada: viewer; revoked "]);
+}

@@ -9,7 +9,7 @@ use recount::session::{Actor, Timestamp};
 
 use super::authenticator::{Authenticator, bearer};
 #[cfg(feature = "jwt")]
-use super::jwt::Jwt;
+use super::jwt::{Jwt, Jwts};
 use super::logins::{ByCookie, Logins, cookie_of};
 use super::peer::Peer;
 use super::principal::Principal;
@@ -38,8 +38,9 @@ use crate::problems::{Code, Problem};
 #[derive(Clone)]
 pub struct Access {
     tokens: Option<Arc<TokenStore>>,
+    /// The issuers of JWTs, which clones share.
     #[cfg(feature = "jwt")]
-    jwts: Vec<Arc<Jwt>>,
+    jwts: Jwts,
     proxy: Option<Arc<ProxyHeaders>>,
     others: Vec<Arc<dyn Authenticator>>,
     /// The principal of the person who starts the service, if it may log in.
@@ -70,7 +71,7 @@ impl Access {
         Access {
             tokens: None,
             #[cfg(feature = "jwt")]
-            jwts: Vec::new(),
+            jwts: Jwts::default(),
             proxy: None,
             others: Vec::new(),
             owner: None,
@@ -115,9 +116,27 @@ impl Access {
     /// Admits requests with JWTs of an issuer. May be called for several issuers.
     #[cfg(feature = "jwt")]
     #[must_use]
-    pub fn with_jwt(mut self, jwt: Jwt) -> Access {
-        self.jwts.push(Arc::new(jwt));
-        self
+    pub fn with_jwt(self, jwt: Jwt) -> Access {
+        let jwts = self.jwts.with(jwt);
+        Access { jwts, ..self }
+    }
+
+    /// Admits requests with JWTs of these issuers alone from now on, in place of those so far.
+    ///
+    /// Clones of the access have the same issuers, so a running service takes them, too. Streams of
+    /// principals with other grants end before their next message.
+    ///
+    /// ```
+    /// use recount_server::{Access, Jwt, KeyFile};
+    /// let keys = || KeyFile::new("jwks.json");
+    /// let access = Access::none()
+    ///     .with_jwt(Jwt::new("https://login.example", "recount", keys())?);
+    /// access.replace_jwts([Jwt::new("https://login.example", "other-audience", keys())?]);
+    /// # Ok::<(), recount_server::UnfitIssuer>(())
+    /// ```
+    #[cfg(feature = "jwt")]
+    pub fn replace_jwts(&self, jwts: impl IntoIterator<Item = Jwt>) {
+        self.jwts.replace(jwts);
     }
 
     /// Admits requests in which a trusted reverse proxy names the user. Its headers count on
@@ -311,7 +330,7 @@ impl Access {
         }
         #[cfg(feature = "jwt")]
         if let Some(token) = token
-            && let Some(principal) = self.by_jwt(token, now).await?
+            && let Some(principal) = self.jwts.recognise(token, now).await?
         {
             return Ok(by_header(principal));
         }
@@ -319,6 +338,10 @@ impl Access {
             if let Some(principal) = other.authenticate(request).await? {
                 return Ok(by_header(principal));
             }
+        }
+        #[cfg(feature = "jwt")]
+        if let Some(token) = token.filter(|it| !it.starts_with(TOKEN_PREFIX)) {
+            self.jwts.refuse_unknown(token, now);
         }
         if request.headers.contains_key(AUTHORIZATION) {
             return Err(unauthenticated());
@@ -332,29 +355,22 @@ impl Access {
         })
     }
 
-    /// The principal of a JWT. `None`: it is none of a known issuer.
+    /// The number of issuers whose JWTs are admitted.
     #[cfg(feature = "jwt")]
-    async fn by_jwt(&self, token: &str, now: Timestamp) -> Result<Option<Principal>, Problem> {
-        use super::jwt::Fault;
-        let Some(jwt) = self.jwts.iter().find(|it| it.is_named_by(token)) else {
-            return Ok(None);
-        };
-        match jwt.recognise(token, now).await {
-            Ok(principal) => Ok(Some(principal)),
-            Err(Fault::NoKeys) => {
-                let detail = "the keys of the issuer could not be fetched; try later";
-                Err(Problem::new(Code::IssuerKeys, detail))
-            }
-            Err(fault) => {
-                tracing::debug!(%fault, "a JWT is refused");
-                Err(unauthenticated())
-            }
-        }
+    #[must_use]
+    pub fn jwt_issuers(&self) -> usize {
+        self.jwts.len()
+    }
+
+    /// The number of refused JWTs since the start, by the word for their fault.
+    #[cfg(feature = "jwt")]
+    pub(crate) fn refused_jwts(&self) -> Vec<(&'static str, u64)> {
+        self.jwts.refused()
     }
 }
 
 /// The problem of every request without valid credentials. It does not tell their fault.
-fn unauthenticated() -> Problem {
+pub(super) fn unauthenticated() -> Problem {
     let detail = "expected a valid token in Authorization: Bearer, or the cookie of a login";
     Problem::new(Code::Unauthenticated, detail)
 }

@@ -11,6 +11,9 @@ use super::tokens::{StoredToken, TokenError};
 /// The maximum size of the file, in bytes: about ten thousand tokens.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
+/// The maximum number of symbolic links in front of the file, as Linux follows them.
+const LINKS_MAX: usize = 40;
+
 const FORMAT: &str = "recount-tokens";
 const VERSION: u32 = 1;
 
@@ -93,7 +96,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<StoredToken>, Stamp), TokenError>
     Ok((content.tokens, Stamp::of(&metadata)))
 }
 
-/// Replaces the file atomically. Only its user can read it.
+/// Replaces the file atomically, and not the links to it. Only its user can read it.
 pub(super) fn write(path: &Path, tokens: Vec<StoredToken>) -> Result<(), TokenError> {
     let failed = |error: io::Error| TokenError::io("write", path, &error);
     let content = Content {
@@ -102,6 +105,7 @@ pub(super) fn write(path: &Path, tokens: Vec<StoredToken>) -> Result<(), TokenEr
         tokens,
     };
     let text = serde_json::to_string_pretty(&content).map_err(|error| failed(error.into()))?;
+    let path = &followed(path);
     let draft = beside(path, ".new");
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -118,13 +122,25 @@ pub(super) fn write(path: &Path, tokens: Vec<StoredToken>) -> Result<(), TokenEr
 
 /// The lock of a change, which ends when the value is dropped.
 pub(super) fn lock(path: &Path) -> Result<File, TokenError> {
-    let lock = beside(path, ".lock");
+    let lock = beside(&followed(path), ".lock");
     let failed = |error: io::Error| TokenError::io("lock", &lock, &error);
     let mut options = private();
     let file = options.create(true).truncate(false).open(&lock);
     let file = file.map_err(failed)?;
     file.lock().map_err(failed)?;
     Ok(file)
+}
+
+/// The file itself, behind symbolic links. It need not exist yet.
+fn followed(path: &Path) -> PathBuf {
+    let mut file = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&file) else {
+            break;
+        };
+        file = file.parent().unwrap_or(Path::new("")).join(target);
+    }
+    file
 }
 
 fn private() -> OpenOptions {

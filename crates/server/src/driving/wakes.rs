@@ -1,7 +1,8 @@
 //! The records after which a waiting request looks again.
 
+use recount::ledger::Ledger;
 use recount::session::SessionId;
-use recount_journal::Commit;
+use recount_journal::{Commit, Error};
 
 /// The kinds of records after which a call may have become claimable.
 ///
@@ -39,6 +40,21 @@ const PENDING_AFTER: [&str; 14] = [
     "session_closed",
     "catalog_changed",
 ];
+
+/// Waits for a commit that wakes a request. Returns its position.
+pub(crate) async fn wake_after(
+    ledger: &Ledger,
+    mut position: u64,
+    wakes: impl Fn(&Commit) -> bool,
+) -> Result<u64, Error> {
+    loop {
+        let commit = ledger.journal().follow(position).await?;
+        position = commit.position;
+        if wakes(&commit) {
+            return Ok(position);
+        }
+    }
+}
 
 /// True if a call may have become claimable with the commit.
 pub(crate) fn may_be_claimable(commit: &Commit) -> bool {

@@ -164,7 +164,31 @@ codes! {
     Broken "broken" INTERNAL_SERVER_ERROR "A fault of Recount";
 }
 
+/// The problems that may be gone with the next attempt, although the request is the same.
+const MOMENTARY: [Code; 11] = [
+    Code::AlreadyClaimed,
+    Code::CallNotPaused,
+    Code::CallNotReady,
+    Code::CallOpen,
+    Code::Conflict,
+    Code::HookMissing,
+    Code::IdempotencyInProgress,
+    Code::NotConnected,
+    Code::Sealed,
+    Code::ToolGone,
+    // The credentials were revoked while the request waited.
+    Code::Unauthenticated,
+];
+
 impl Code {
+    /// True if the same request may succeed later: the service cannot now, or the conflict is one
+    /// of a moment.
+    pub(crate) fn is_momentary(self) -> bool {
+        let status = self.status();
+        let is_busy = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        is_busy || MOMENTARY.contains(&self)
+    }
+
     /// Returns the code of a refusal, which records spell with underscores.
     ///
     /// ```

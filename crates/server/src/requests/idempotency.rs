@@ -193,7 +193,9 @@ impl Reserved {
     /// Keeps the answer for repetitions, unless a repetition may succeed.
     async fn keep(mut self, response: Response) -> Result<Response, Problem> {
         let status = response.status();
-        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+        // A problem of a moment, or an answer that contains one.
+        let code = response.extensions().get::<Code>();
+        if status.is_server_error() || code.is_some_and(|it| it.is_momentary()) {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();

@@ -38,8 +38,6 @@ pub(crate) struct Me {
     tag = "account",
     responses(
         (status = 200, description = "The caller", body = Me),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn me(admitted: Admitted, params: Params) -> Result<Json<Me>, Problem> {
@@ -62,8 +60,6 @@ pub(crate) async fn me(admitted: Admitted, params: Params) -> Result<Json<Me>, P
     params(("token" = String, Query, description = "The login token; it is valid once")),
     responses(
         (status = 303, description = "Logged in"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn log_in(

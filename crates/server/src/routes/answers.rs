@@ -1,16 +1,15 @@
 //! Answers to confirmation requests: one, several, and the denial of all in a session.
 
-use axum::Json;
 use axum::response::IntoResponse;
 use recount::control::confirmation;
 use recount::engine::{Operation, ToolConfirmation};
 use recount::session::RequestId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::caller::Caller;
-use super::outcome::OneOutcome;
+use super::outcome::{OneOutcome, Outcomes};
 use super::shapes::{AnswerShape, OnRecordShape, OutcomesShape};
 use crate::access::Role;
 use crate::problems::{Code, Problem};
@@ -40,12 +39,6 @@ pub(crate) struct DenyAll {
     reason: Option<String>,
 }
 
-/// The outcome of each answer, in the order given.
-#[derive(Serialize)]
-pub(crate) struct Outcomes {
-    items: Vec<OneOutcome>,
-}
-
 /// Answers a confirmation request.
 ///
 /// The first answer counts. Needs the role approver, and the answer must meet the request's terms.
@@ -59,8 +52,6 @@ pub(crate) struct Outcomes {
     responses(
         (status = 200, description = "The answer is recorded", body = OnRecordShape),
         (status = 202, description = "Recorded; more approvals are needed", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
         (status = 503, description = "Not now", body = Problem,
             content_type = "application/problem+json"),
     ),
@@ -94,7 +85,7 @@ pub(crate) async fn answer(
 pub(crate) async fn several(
     caller: Caller,
     Strict(several): Strict<SeveralAnswers>,
-) -> Result<Json<Outcomes>, Problem> {
+) -> Result<Outcomes, Problem> {
     let found = several.requests.len();
     if found == 0 || found > REQUESTS_MAX {
         let detail = format!("requests: expected 1 to {REQUESTS_MAX} ids, found {found}");
@@ -116,7 +107,7 @@ pub(crate) async fn several(
         };
         items.push(OneOutcome::of(id, outcome));
     }
-    Ok(Json(Outcomes { items }))
+    Ok(Outcomes::of(items))
 }
 
 /// Denies every confirmation request that is open in a session now.
@@ -137,7 +128,7 @@ pub(crate) async fn deny_all(
     caller: Caller,
     InPath(id): InPath<String>,
     StrictOrEmpty(DenyAll { reason }): StrictOrEmpty<DenyAll>,
-) -> Result<Json<Outcomes>, Problem> {
+) -> Result<Outcomes, Problem> {
     let session = session(&id)?;
     caller.session(session, Role::Approver).await?;
     let denial = reason.map_or_else(ToolConfirmation::default, ToolConfirmation::denied);
@@ -149,5 +140,5 @@ pub(crate) async fn deny_all(
         };
         items.push(OneOutcome::of(open.id, caller.operate(operation).await));
     }
-    Ok(Json(Outcomes { items }))
+    Ok(Outcomes::of(items))
 }

@@ -120,7 +120,10 @@ impl Caller {
     ) -> Result<Arc<Known>, Problem> {
         let known = self.session(id, Role::Client).await?;
         if !self.drives(&known, tool) {
-            return Err(not_driving(tool));
+            return Err(match tool {
+                Some(_) => not_driving_the_tool(),
+                None => not_driving(),
+            });
         }
         Ok(known)
     }
@@ -194,13 +197,15 @@ impl Caller {
 }
 
 /// The problem of a caller that may not call or claim.
-pub(crate) fn not_driving(tool: Option<&str>) -> Problem {
-    let detail = match tool {
-        Some(tool) => {
-            format!("this needs the role client or operator there, for the tool {tool:?}")
-        }
-        None => "this needs the role client or operator there".to_owned(),
-    };
+pub(crate) fn not_driving() -> Problem {
+    let detail = "this needs the role client or operator there";
+    Problem::new(Code::RoleMissing, detail)
+}
+
+/// The problem of a caller that may not call or claim this tool. It does not name the tool, which
+/// may be one that only a record names.
+pub(crate) fn not_driving_the_tool() -> Problem {
+    let detail = "this needs the role client or operator there, for the tool of the call";
     Problem::new(Code::RoleMissing, detail)
 }
 

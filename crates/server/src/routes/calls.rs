@@ -67,8 +67,6 @@ pub(crate) struct Cancellation {
     ),
     responses(
         (status = 200, description = "The calls, in the order of their records", body = CallsShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -112,8 +110,6 @@ pub(crate) async fn list(
     request_body = Response,
     responses(
         (status = 200, description = "The result is recorded", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn respond(
@@ -155,8 +151,6 @@ pub(crate) async fn respond(
     request_body = Reconciliation,
     responses(
         (status = 200, description = "The outcome is recorded", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn reconcile(
@@ -189,8 +183,6 @@ pub(crate) async fn reconcile(
     request_body = Option<Cancellation>,
     responses(
         (status = 200, description = "The call is cancelled", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn cancel(

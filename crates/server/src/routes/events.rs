@@ -8,12 +8,13 @@ use axum::response::Response;
 use recount::control::LogItem;
 use recount::ledger::Ledger;
 use recount::session::{OpenKind, Seq, SessionId};
+use recount_journal::Commit;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::caller::Caller;
 use super::pending::{Selection, snapshot};
 use crate::access::Role;
-use crate::driving::{changes_pending, concerns};
+use crate::driving::{changes_pending, concerns, wake_after};
 use crate::problems::{Code, Problem};
 use crate::requests::{InPath, Params, session};
 use crate::streams::{Message, Source, json, start};
@@ -53,8 +54,6 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
     responses(
         (status = 200, description = "The stream", body = String,
             content_type = "text/event-stream"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn records(
@@ -123,7 +122,8 @@ impl Source for Records {
             if self.is_closed || !self.is_open().await? {
                 return Ok(None);
             }
-            self.follow(position).await?;
+            let is_own = |commit: &Commit| concerns(commit, self.session);
+            wake_after(&self.ledger, position, is_own).await?;
         }
     }
 
@@ -158,17 +158,6 @@ impl Records {
         let kind = OpenKind::Session.as_str();
         Ok(open.iter().any(|it| it.kind == kind))
     }
-
-    /// Waits for a record of the session.
-    async fn follow(&self, mut position: u64) -> Result<(), Problem> {
-        loop {
-            let commit = self.ledger.journal().follow(position).await?;
-            if concerns(&commit, self.session) {
-                return Ok(());
-            }
-            position = commit.position;
-        }
-    }
 }
 
 /// Streams what waits for an answer from outside: now, and after each change.
@@ -192,8 +181,6 @@ impl Records {
     responses(
         (status = 200, description = "The stream", body = String,
             content_type = "text/event-stream"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn pending(caller: Caller, params: Params) -> Result<Response, Problem> {
@@ -228,7 +215,8 @@ impl Source for Pending {
         loop {
             if let Some(position) = self.position {
                 // A change that wakes no stream is seen a little later.
-                let _ = timeout(PENDING_AGAIN, self.changed(position)).await;
+                let changed = wake_after(self.caller.ledger(), position, changes_pending);
+                let _ = timeout(PENDING_AGAIN, changed).await;
                 self.position = None;
             }
             sleep_until(self.due).await;
@@ -252,17 +240,5 @@ impl Source for Pending {
 
     fn end(&self) -> &'static str {
         "done"
-    }
-}
-
-impl Pending {
-    async fn changed(&self, mut position: u64) -> Result<(), Problem> {
-        loop {
-            let commit = self.caller.ledger().journal().follow(position).await?;
-            if changes_pending(&commit) {
-                return Ok(());
-            }
-            position = commit.position;
-        }
     }
 }

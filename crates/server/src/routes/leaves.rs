@@ -58,8 +58,6 @@ pub(crate) async fn list(
     request_body = Option<Revocation>,
     responses(
         (status = 200, description = "The leave is revoked", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn revoke(

@@ -64,7 +64,38 @@ pub(crate) struct OneOutcome {
     error: Option<Problem>,
 }
 
+/// The outcome of each answer, in the order given.
+#[derive(Serialize)]
+pub(crate) struct Outcomes {
+    items: Vec<OneOutcome>,
+}
+
+impl Outcomes {
+    pub(crate) fn of(items: Vec<OneOutcome>) -> Outcomes {
+        Outcomes { items }
+    }
+}
+
+impl IntoResponse for Outcomes {
+    fn into_response(self) -> Response {
+        let mut codes = self.items.iter().filter_map(OneOutcome::code);
+        let momentary = codes.find(|it| it.is_momentary());
+        let mut response = Json(self).into_response();
+        if let Some(code) = momentary {
+            // The answer is not kept, so a repetition answers what could not be answered now.
+            response.extensions_mut().insert(code);
+        }
+        response
+    }
+}
+
 impl OneOutcome {
+    /// The code, if the answer is not on record.
+    fn code(&self) -> Option<Code> {
+        let problem = self.refused.as_ref().or(self.error.as_ref());
+        problem.map(Problem::code)
+    }
+
     pub(crate) fn of(request: RequestId, outcome: Result<Done, Problem>) -> OneOutcome {
         let mut one = OneOutcome {
             request,
@@ -99,4 +130,22 @@ pub(crate) fn of_control(problem: control::Problem) -> Problem {
         _ => Code::NotJson,
     };
     Problem::new(code, problem.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_with_a_problem_of_a_moment_are_marked() {
+        let request: RequestId = "7c6f2b1e-0000-5000-8000-000000000007".parse().unwrap();
+        let marked = |code| {
+            let outcome = OneOutcome::of(request, Err(Problem::new(code, "a test")));
+            let response = Outcomes::of(vec![outcome]).into_response();
+            response.extensions().get::<Code>().copied()
+        };
+        assert_eq!(marked(Code::Conflict), Some(Code::Conflict));
+        assert_eq!(marked(Code::NoSpace), Some(Code::NoSpace));
+        assert_eq!(marked(Code::AlreadyAnswered), None);
+    }
 }

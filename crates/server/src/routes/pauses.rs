@@ -82,8 +82,6 @@ pub(crate) async fn list(
     request_body = NewPause,
     responses(
         (status = 200, description = "The pause is in force", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn pause(
@@ -110,8 +108,6 @@ pub(crate) async fn pause(
     request_body = EndOfPause,
     responses(
         (status = 200, description = "The pause has ended", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn unpause(

@@ -33,8 +33,6 @@ const READ: usize = 128;
     ),
     responses(
         (status = 200, description = "The requests and calls", body = PendingShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(

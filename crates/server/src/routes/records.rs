@@ -11,8 +11,8 @@ use crate::access::Role;
 use crate::problems::Problem;
 use crate::requests::{InPath, Params, session};
 
-/// The number of records in one read.
-const READ: usize = 32;
+/// The number of records in one read. A page holds no more than these beyond its size.
+const READ: usize = 4;
 
 /// The size of a page from which no further records are added, in bytes. A record has up to 3 MiB.
 const PAGE_BYTES: usize = 8 << 20;
@@ -41,8 +41,6 @@ pub(crate) struct Records {
     ),
     responses(
         (status = 200, description = "The records", body = RecordsShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -64,6 +62,10 @@ pub(crate) async fn list(
         };
         next = last.seq.next();
         for entry in &entries {
+            if bytes >= PAGE_BYTES {
+                next = entry.seq;
+                break;
+            }
             let item = LogItem::of(entry)?;
             bytes += item.record.get().len() + item.body.as_ref().map_or(0, |it| it.get().len());
             items.push(item);

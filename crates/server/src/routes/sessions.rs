@@ -78,8 +78,6 @@ pub(crate) struct Close {
     ),
     responses(
         (status = 200, description = "The sessions", body = SessionsShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(
@@ -145,8 +143,6 @@ fn listed(summary: SessionSummary, pauses: &[ListedPause]) -> ListedSession {
     params(("id" = String, Path, description = "The id of the session")),
     responses(
         (status = 200, description = "The session", body = SessionShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(
@@ -176,8 +172,6 @@ pub(crate) async fn get(
     ),
     responses(
         (status = 200, description = "The state", body = StateShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn state(
@@ -217,8 +211,6 @@ pub(crate) async fn state(
     request_body = Close,
     responses(
         (status = 200, description = "The session is closed", body = OnRecordShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn close(

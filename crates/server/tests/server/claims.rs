@@ -284,7 +284,6 @@ async fn client_claims_only_within_its_grant() {
     let packer = bench.token("packer", &[grant().of_tool("pack")]);
     let claim = async |token: &str, body: Value| bench.post(token, "/v1/claims", &body).await;
     for outside in [
-        json!({"claim": "w1", "tools": ["refund"]}),
         json!({"claim": "w1", "agents": ["billing"]}),
         json!({"claim": "w1", "labels": {"tenant": "globex"}}),
     ] {
@@ -303,10 +302,9 @@ async fn client_claims_only_within_its_grant() {
     }
     let mailer = bench.token("mailer", &[grant().of_tool("mail")]);
     let own = json!({"claim": "w1", "session": world.own.session, "call": world.own.claimable});
-    assert_eq!(
-        told(&claim(&mailer, own).await),
-        refusal(403, "role-missing")
-    );
+    let foreign_tool = claim(&mailer, own).await;
+    assert_eq!(told(&foreign_tool), refusal(403, "role-missing"));
+    assert!(!foreign_tool.text.contains("pack"), "{}", foreign_tool.text);
     assert_eq!(claim(&mailer, json!({"claim": "w1"})).await.status, 204);
     let viewer = world.tenant(Role::Viewer);
     assert_eq!(
@@ -324,4 +322,28 @@ async fn client_claims_only_within_its_grant() {
     assert_eq!(claim(&packer, json!({"claim": "w2"})).await.status, 204);
     let everywhere = bench.token("all", &[Grant::everywhere(Role::Client)]);
     assert_eq!(claim(&everywhere, json!({"claim": "w3"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn tool_that_no_agent_in_scope_has_is_refused() {
+    let world = World::new().await;
+    let bench = &world.bench;
+    let everywhere = bench.token("all", &[Grant::everywhere(Role::Client)]);
+    let claim = async |token: &str, body: Value| bench.post(token, "/v1/claims", &body).await;
+    for unknown in [
+        json!({"claim": "w1", "tools": ["pakc"]}),
+        json!({"claim": "w1", "tools": ["pakc"], "wait": 60}),
+        // The service runs this tool itself.
+        json!({"claim": "w1", "tools": ["refund"]}),
+        json!({"claim": "w1", "tools": ["pack"], "agents": ["voice"]}),
+    ] {
+        let refused = claim(&everywhere, unknown.clone()).await;
+        assert_eq!(told(&refused), refusal(404, "unknown-tool"), "{unknown}");
+    }
+    let mailer = Grant::everywhere(Role::Client).of_tool("mail");
+    let mailer = bench.token("mailer", &[mailer]);
+    let outside = claim(&mailer, json!({"claim": "w1", "tools": ["pack"]})).await;
+    assert_eq!(told(&outside), refusal(404, "unknown-tool"));
+    let one_of_two = json!({"claim": "w1", "tools": ["pack", "pakc"]});
+    assert_eq!(claim(&everywhere, one_of_two).await.status, 200);
 }

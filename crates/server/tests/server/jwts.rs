@@ -306,6 +306,57 @@ async fn new_key_is_fetched_and_removed_key_ends() {
     assert_eq!(published.fetches(), 4);
 }
 
+#[tokio::test]
+async fn new_key_of_the_same_id_is_fetched() {
+    let (old, new) = (SigningKey::p256("one"), SigningKey::p256("one"));
+    let published = Published::of(&[&old]);
+    let (bench, clock) = bench(jwt(published.clone())).await;
+    assert_eq!(status(&bench, &old.token(&claims())).await, 200);
+    published.publish(&[&new]);
+    let early = status(&bench, &new.token(&claims())).await;
+    assert_eq!((early, published.fetches()), (401, 1));
+    clock.forward_ms(30_000);
+    assert_eq!(status(&bench, &new.token(&claims())).await, 200);
+    // Forged signatures fetch nothing for a while.
+    for _ in 0..3 {
+        assert_eq!(status(&bench, &old.token(&claims())).await, 401);
+    }
+    assert_eq!(published.fetches(), 2);
+}
+
+#[tokio::test]
+async fn refused_tokens_are_counted_by_their_fault() {
+    let key = SigningKey::p256("one");
+    let (bench, _) = bench(jwt(Published::of(&[&key]))).await;
+    let expired = key.token(&with("exp", 1));
+    let foreign = key.token(&with("iss", "https://evil.example"));
+    for token in [&expired, &expired, &foreign, "opaque"] {
+        assert_eq!(status(&bench, token).await, 401);
+    }
+    assert_eq!(status(&bench, &key.token(&claims())).await, 200);
+    let metrics = bench.get(&bench.admin(), "/metrics").await.text;
+    for (fault, number) in [("expired", 2), ("issuer", 1), ("malformed", 1)] {
+        let line = format!("recount_jwt_refused_total{{fault=\"{fault}\"}} {number}");
+        assert!(metrics.lines().any(|it| it == line), "{line}: {metrics}");
+    }
+    assert_eq!(metrics.matches("recount_jwt_refused_total{").count(), 3);
+}
+
+#[tokio::test]
+async fn replaced_issuer_counts_for_a_running_service() {
+    let key = SigningKey::p256("one");
+    let (bench, _) = bench(jwt(Published::of(&[&key]))).await;
+    let token = key.token(&claims());
+    assert_eq!(status(&bench, &token).await, 200);
+    let other = Jwt::new(ISSUER, "billing", Published::of(&[&key])).unwrap();
+    bench.access.replace_jwts([other]);
+    assert_eq!(status(&bench, &token).await, 401);
+    let billing = key.token(&with("aud", "billing"));
+    assert_eq!(status(&bench, &billing).await, 200);
+    bench.access.replace_jwts([]);
+    assert_eq!(status(&bench, &billing).await, 401);
+}
+
 /// The claims of a token that is valid for an hour from now on.
 fn key_claims_in(clock: &HandClock) -> Value {
     use recount::engine::Clock;

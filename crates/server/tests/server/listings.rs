@@ -136,6 +136,43 @@ async fn pending_has_pages_and_filters() {
 }
 
 #[tokio::test]
+async fn page_of_large_records_ends_early() {
+    const NOTE_BYTES: usize = 1 << 20;
+    let bench = Bench::over(engine().await);
+    let handle = bench.engine.session("support").open().await.unwrap();
+    for _ in 0..8 {
+        let by = recount::session::Actor::embedder("shop");
+        let args = json!({"note": "x".repeat(NOTE_BYTES)});
+        handle.call_function("look", args, by).await.unwrap();
+    }
+    let (session, token) = (handle.session_id(), bench.admin());
+    let head = bench
+        .engine
+        .ledger()
+        .journal()
+        .head(session.0)
+        .await
+        .unwrap()
+        .unwrap();
+    let (mut seqs, mut from) = (Vec::new(), json!(1));
+    while let Some(next) = from.as_u64() {
+        let path = format!("/v1/sessions/{session}/records?from={next}&limit=1000");
+        let page = bench.get(&token, &path).await;
+        // The size of a page and one more record.
+        assert!(
+            page.text.len() < (8 << 20) + 2 * NOTE_BYTES,
+            "{}",
+            page.text.len()
+        );
+        let page = page.json();
+        let items = page["items"].as_array().unwrap().iter();
+        seqs.extend(items.map(|it| it["record"]["seq"].as_u64().unwrap()));
+        from = page["next"].clone();
+    }
+    assert_eq!(seqs, (1..=head.seq).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn records_come_as_they_are_stored() {
     let world = World::new().await;
     let (bench, token, session) = (&world.bench, world.bench.admin(), world.own.session);

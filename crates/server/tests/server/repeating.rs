@@ -88,3 +88,30 @@ async fn failure_of_the_service_is_not_kept() {
     assert_eq!((first.status.as_u16(), again.status.as_u16()), (503, 503));
     assert!(!again.headers.contains_key("idempotent-replayed"));
 }
+
+#[tokio::test]
+async fn conflict_of_a_moment_is_not_kept() {
+    let world = World::new().await;
+    let token = world.bench.token("ada", &[Grant::everywhere(Role::Client)]);
+    let call = format!(
+        "/v1/sessions/{}/calls/{}",
+        world.own.session, world.own.claimed
+    );
+    let claim = async || {
+        let request = posting(&token, "/v1/claims").header("idempotency-key", "k1");
+        let (session, call) = (world.own.session, world.own.claimed);
+        let body = json!({"claim": "w2", "session": session, "call": call});
+        world
+            .bench
+            .send(request, Body::from(body.to_string()))
+            .await
+    };
+    assert_eq!(claim().await.code(), "already-claimed");
+    let back = json!({"claim": "held", "not_begun": true});
+    let release = format!("{call}/claim/release");
+    let released = world.bench.post(&token, &release, &back).await;
+    assert_eq!(released.status, 200, "{}", released.text);
+    let claimed = claim().await;
+    assert_eq!(claimed.status, 200, "{}", claimed.text);
+    assert_eq!(claim().await.headers["idempotent-replayed"], "true");
+}

@@ -25,7 +25,8 @@ fn fit(
     sealed: &[String],
     said: ToolConfirmation,
 ) -> Result<ToolConfirmation, UnfitAnswer> {
-    let parameters = json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
+    let parameters = json!({"type": "object", "properties": {"cents": {"type": "integer"}},
+        "required": ["cents"]});
     fit_tool(question, sealed, said, Some(&parameters))
 }
 

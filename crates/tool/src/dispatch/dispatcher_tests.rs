@@ -155,10 +155,15 @@ fn impossible_policies_are_all_reported_at_once() {
             "tool \"never\": limit_per_session: expected at least 1, found 0",
             "tool \"never\": limit_per_minute: expected at least 1, found 0",
             "tool \"unasked\": max_open_requests: expected at least 1, found 0",
-            "tool \"nowhere\": in_phases: expected at least one phase, found none, or lists that have none in common",
-            "tool \"disjoint\": in_phases: expected at least one phase, found none, or lists that have none in common",
-            "tool \"passing\": when: expected keys that stand on record, found a key of the state must not be empty; \"temp:a\" is temporary: it is not on record, so nothing on record may read or write it",
-            "tool \"secret\": secret: expected a JSON Pointer such as \"/card/number\", found \"card\"",
+            "tool \"nowhere\": in_phases: expected at least one phase, found none, or lists that \
+             have none in common",
+            "tool \"disjoint\": in_phases: expected at least one phase, found none, or lists that \
+             have none in common",
+            "tool \"passing\": when: expected keys that stand on record, found a key of the state \
+             must not be empty; \"temp:a\" is temporary: it is not on record, so nothing on record \
+             may read or write it",
+            "tool \"secret\": secret: expected a JSON Pointer such as \"/card/number\", found \
+             \"card\"",
             "tool \"listed\": category: expected one, found \"action\" and \"context\"",
         ]
     );

@@ -25,7 +25,7 @@ use crate::run::error::ToolError;
 use crate::run::listeners::{Listeners, Subscription};
 use crate::run::state::{State, Temporary};
 use crate::run::state_watch::Watchers;
-use crate::run::tool_event::{Emitter, LookBack, ToolEvents, nobody_to_ask};
+use crate::run::tool_event::{Emitter, LookBack, ToolEvents, cannot_ask};
 use recount_session::ToolConfirmation;
 
 /// The session of a dispatcher. A clone begins its own, so sessions share nothing.
@@ -88,7 +88,7 @@ impl ToolEvents for Mutex<Core> {
     }
 
     async fn ask(&self, _asked: ToolAsked) -> Result<ToolConfirmation, ToolError> {
-        Err(nobody_to_ask())
+        Err(cannot_ask())
     }
 }
 

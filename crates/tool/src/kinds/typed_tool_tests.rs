@@ -224,7 +224,8 @@ async fn buffered_float_loses_no_digits() {
     }
     let message = |place: &str| {
         format!(
-            "{place}: expected a number of fewer digits, found 9007199254740993, of which some would be lost"
+            "{place}: expected a number of fewer digits, found 9007199254740993, of which some \
+             would be lost"
         )
     };
     assert_eq!(
@@ -233,7 +234,10 @@ async fn buffered_float_loses_no_digits() {
     );
     let fits = with_text(&given::<Flat>(), r#"{"n":1,"whole":9007199254740993}"#).await;
     assert!(fits.is_ok(), "{fits:?}");
-    let shapes = r#"{"shapes":[{"kind":"Grid","cells":[9007199254740993]},{"kind":"Circle","n":9007199254740993}]}"#;
+    let shapes = concat!(
+        r#"{"shapes":[{"kind":"Grid","cells":[9007199254740993]},{"kind":"Circle","#,
+        r#""n":9007199254740993}]}"#,
+    );
     assert_eq!(
         refused(&given::<Drawing>(), shapes).await,
         message("/shapes/1/n")

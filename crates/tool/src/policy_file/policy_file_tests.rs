@@ -226,16 +226,22 @@ fn all_json_mistakes_have_line_and_field() {
     }"#;
     let expected = [
         "line 2: runing_max: unknown key; did you mean \"running_max\"?",
-        "line 3: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"0s\"",
+        "line 3: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \
+         \"1h\", or false, found \"0s\"",
         "line 4: defaults: expected a table of policies, found 5",
         "line 6: tools.pay.timout: unknown key; did you mean \"timeout\"?",
         "line 6: tools.pay.confirm: expected a hint, true or false, found 1",
-        "line 7: tools.pay.limit_per_minute: expected a whole number of at least 1, or false, found 0",
+        "line 7: tools.pay.limit_per_minute: expected a whole number of at least 1, or false, \
+         found 0",
         "line 7: tools.pay.phases: expected phases of this file, found \"nowhere\"; there are a, a",
-        "line 8: tools.look.retry: expected { attempts = 3, backoff = \"200ms\" } with at least 2 attempts, or false, found a table",
-        "line 8: tools.look.when: expected a condition, found a table: unknown variant `is_tru`, expected one of `is_true`, `exists`, `equals`, `compares`, `and`, `or`, `not`",
-        "line 9: tools.see.confirm_when: \"temp:a\" is temporary: it is not on record, so nothing on record may read or write it",
-        "line 9: tools.see.when: expected keys of the state, found the argument \"args:a\", which only a gate may read",
+        "line 8: tools.look.retry: expected { attempts = 3, backoff = \"200ms\" } with at least 2 \
+         attempts, or false, found a table",
+        "line 8: tools.look.when: expected a condition, found a table: unknown variant `is_tru`, \
+         expected one of `is_true`, `exists`, `equals`, `compares`, `and`, `or`, `not`",
+        "line 9: tools.see.confirm_when: \"temp:a\" is temporary: it is not on record, so nothing \
+         on record may read or write it",
+        "line 9: tools.see.when: expected keys of the state, found the argument \"args:a\", which \
+         only a gate may read",
         "line 12: phases.0.transitions.1.when: expected a condition, found nothing",
         "line 12: phases.0.transitions.0.to: expected a phase, found \"b\"; there are a, a",
         "line 13: phases.1.tool: unknown key; did you mean \"tools\"?",
@@ -319,7 +325,10 @@ fn schema_and_reader_accept_the_same() {
         (r#"{"tools": {"a": {"repeats": false}}}"#, true),
         (r#"{"tools": {"": {}}}"#, false),
         (
-            r#"{"tools": {"a": {"when": {"or": [{"not": {"exists": "a"}}, {"equals": ["b", null]}]}}}}"#,
+            concat!(
+                r#"{"tools": {"a": {"when": {"or": [{"not": {"exists": "a"}}, {"equals": ["b", "#,
+                r#"null]}]}}}}"#,
+            ),
             true,
         ),
         (r#"{"tools": {"a": {"when": {"is_tru": "a"}}}}"#, false),
@@ -346,6 +355,7 @@ fn published_schema_is_up_to_date() {
     let own = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
     assert!(
         published == own,
-        "docs/policy.schema.json is not the schema of the reader; `recount policy schema > docs/policy.schema.json` writes it anew"
+        "docs/policy.schema.json is not the schema of the reader; `recount policy schema > \
+         docs/policy.schema.json` writes it anew"
     );
 }

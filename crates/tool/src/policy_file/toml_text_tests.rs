@@ -15,9 +15,11 @@ fn toml_and_json_are_equal() {
 
 #[test]
 fn every_mistake_of_toml_has_its_line() {
-    let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\ninstruction = \"x\"\n";
+    let text = "timeout = 5\n\n[tools.pay]\nconfirm = \"Pay?\"\ncolour = \"red\"\n\n[[phases]]\n\
+                instruction = \"x\"\n";
     let expected = [
-        "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found 5",
+        "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \
+         \"1h\", or false, found 5",
         "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, \
          confirm_expires_after, confirm_payload, confirm_edits, approvers, not_requester, quorum, \
          may_allow_for_session, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, \

@@ -62,7 +62,10 @@ async fn a_program_that_prints_nothing_returns_null() {
 
 #[tokio::test]
 async fn the_program_knows_which_call_it_serves() {
-    let script = r#"printf '["%s","%s","%s","%s"]' "$RECOUNT_SESSION" "$RECOUNT_CALL" "$RECOUNT_ATTEMPT" "$RECOUNT_IDEMPOTENCY_KEY""#;
+    let script = concat!(
+        r#"printf '["%s","%s","%s","%s"]' "$RECOUNT_SESSION" "$RECOUNT_CALL" "$RECOUNT_ATTEMPT" "#,
+        r#""$RECOUNT_IDEMPOTENCY_KEY""#,
+    );
     let context = context();
     let expected = json!([context.session, context.call_id(), "2", "key-1"]);
     assert_eq!(

@@ -188,14 +188,17 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
         "tool \"pay\": parameters: expected a table or a string of JSON, found \"{\"",
         "tool \"pay\": long_running: expected true or false, found \"yes\"",
         "tool \"pay\": confirm: expected a hint, true or false, found 1",
-        "tool \"pay\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"10 parsecs\"",
+        "tool \"pay\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \
+         \"2m\" or \"1h\", or false, found \"10 parsecs\"",
         "tool \"pay\": in_doubt: expected \"retry\", \"ask\" or \"settle_unknown\", found \"try\"",
         "tool number 2: name: expected a string, found nothing",
         "tool number 2: command: expected a list of at least one string, found an empty list",
-        "tool \"not a name\": timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \"1h\", or false, found \"0s\"",
+        "tool \"not a name\": timeout: expected a time of at least 1 ms such as \"500ms\", \
+         \"10s\", \"2m\" or \"1h\", or false, found \"0s\"",
         "tool \"not a name\": expected a name of 1 to 64 letters, digits and `_ : . -` \
          that begins with a letter or `_`",
-        "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", found type string \"nothing\"",
+        "tool \"not a name\": invalid parameter schema: expected a schema of type \"object\", \
+         found type string \"nothing\"",
         "tool \"twice\" is registered twice",
     ];
     assert_eq!(mistakes(text), expected);
@@ -259,7 +262,8 @@ fn file_sets_cache_background_retry_and_limits() {
     };
     let all = policy(
         "cached = \"5m\"\nbackground = \"INTERRUPT\"\nin_doubt = \"retry\"\n\
-         retry = { attempts = 3, backoff = \"200ms\" }\nlimit_per_session = 10\nlimit_per_minute = 2",
+         retry = { attempts = 3, backoff = \"200ms\" }\nlimit_per_session = 10\n\
+         limit_per_minute = 2",
     );
     let expected = ToolPolicy {
         cache: true,
@@ -293,16 +297,20 @@ fn mistakes_in_cache_background_retry_and_limits_are_reported() {
         mistakes(&with(lines)),
         [
             "tool \"t\": cached: expected a time such as \"5m\", true or false, found 5",
-            "tool \"t\": background: expected \"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\", true or false, found \"LATER\"",
-            "tool \"t\": retry: expected { attempts = 3, backoff = \"200ms\" } with at least 2 attempts, or false, found a table",
-            "tool \"t\": limit_per_minute: expected a whole number of at least 1, or false, found -1",
+            "tool \"t\": background: expected \"INTERRUPT\", \"WHEN_IDLE\", \"SILENT\", true or \
+             false, found \"LATER\"",
+            "tool \"t\": retry: expected { attempts = 3, backoff = \"200ms\" } with at least 2 \
+             attempts, or false, found a table",
+            "tool \"t\": limit_per_minute: expected a whole number of at least 1, or false, found \
+             -1",
         ]
     );
     let lines = "retry = { attempts = 3, backoff = \"1s\" }\nlimit_per_session = 0";
     assert_eq!(
         mistakes(&with(lines)),
         [
-            "tool \"t\": limit_per_session: expected a whole number of at least 1, or false, found 0",
+            "tool \"t\": limit_per_session: expected a whole number of at least 1, or false, found \
+             0",
             "tool \"t\": retry makes no sense: the tool is not declared idempotent",
         ]
     );

@@ -147,14 +147,14 @@ impl LookBack {
 }
 
 /// Returns the error of a question that no one could answer.
-pub(crate) fn nobody_to_ask() -> ToolError {
+pub(crate) fn cannot_ask() -> ToolError {
     ToolError::NotAvailable(
         "nobody can be asked here: that takes an engine, or a dispatcher with a confirmation provider"
             .to_owned(),
     )
 }
 
-fn nobody_serves() -> ToolError {
+fn without_engine() -> ToolError {
     ToolError::NotAvailable("the call belongs to no session".to_owned())
 }
 
@@ -170,7 +170,7 @@ impl Emitter {
     }
 
     pub(crate) async fn ask(&self, ask: Ask) -> Result<ToolConfirmation, ToolError> {
-        let (events, call, attempt) = self.0.as_ref().ok_or_else(nobody_to_ask)?;
+        let (events, call, attempt) = self.0.as_ref().ok_or_else(cannot_ask)?;
         let asked = ToolAsked {
             state: Json::of(&serde_json::Value::Null),
             in_place: true,
@@ -180,13 +180,13 @@ impl Emitter {
     }
 
     pub(crate) fn end_session(&self, reason: String) -> Result<(), ToolError> {
-        let (session, ..) = self.0.as_ref().ok_or_else(nobody_serves)?;
+        let (session, ..) = self.0.as_ref().ok_or_else(without_engine)?;
         session.end_session(reason)
     }
 
     /// Returns the status of the conversation without the run's own call.
     pub(crate) async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError> {
-        let (session, own, _) = self.0.as_ref().ok_or_else(nobody_serves)?;
+        let (session, own, _) = self.0.as_ref().ok_or_else(without_engine)?;
         let mut found = session.look_back(turns).await?;
         found.open_calls.retain(|(call, ..)| call != own);
         Ok(found)

@@ -53,9 +53,10 @@ fn a_complaint_names_every_wrong_place() {
         "additionalProperties": false,
     });
     let complaint = check(schema, json!({"unit": "k", "days": [1, 0, "x"], "more": 1}));
-    let expected = "/days/1: must be >=1, but got 0, found number 0; /days/2: expected integer, found string \"x\"; \
-                    /unit: value must be one of 'c', 'f', found string \"k\"; additionalProperties 'more' not allowed; \
-                    missing properties 'city'";
+    let expected = "/days/1: must be >=1, but got 0, found number 0; \
+                    /days/2: expected integer, found string \"x\"; \
+                    /unit: value must be one of 'c', 'f', found string \"k\"; \
+                    additionalProperties 'more' not allowed; missing properties 'city'";
     assert_eq!(complaint, Err(expected.to_owned()));
 }
 
@@ -84,7 +85,8 @@ fn upper_case_types_of_the_gemini_dialect_are_understood() {
         },
     });
     for good in [
-        json!({"reason": null, "kind": null, "confirmed": true, "tags": [1, 2], "any": {}, "type": 1.5}),
+        json!({"reason": null, "kind": null, "confirmed": true, "tags": [1, 2], "any": {},
+            "type": 1.5}),
         json!({"reason": "x", "kind": "a", "any": "STRING"}),
     ] {
         assert_eq!(check(schema.clone(), good), Ok(()));
@@ -106,7 +108,10 @@ fn references_inside_a_schema_are_followed_and_a_cycle_ends() {
     let schema = json!({
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/node"}},
-        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}},
+        "$defs": {"node": {
+            "type": "object",
+            "properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}},
+        }},
     });
     assert_eq!(
         check(
@@ -159,7 +164,10 @@ fn complaint_quotes_no_secret() {
     let schema = json!({
         "type": "object",
         "properties": {
-            "card": {"type": "object", "properties": {"number": {"type": "string", "pattern": "^x"}}},
+            "card": {
+                "type": "object",
+                "properties": {"number": {"type": "string", "pattern": "^x"}},
+            },
             "pin": {"type": "integer", "maximum": 9},
             "cents": {"type": "integer"},
         },
@@ -187,7 +195,10 @@ fn complaint_quotes_no_secret() {
 }
 
 /// The pattern of zod for an e-mail address.
-const EMAIL: &str = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+const EMAIL: &str = concat!(
+    r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]",
+    r"@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$",
+);
 
 #[test]
 fn patterns_with_look_around_are_checked() {
@@ -195,9 +206,12 @@ fn patterns_with_look_around_are_checked() {
     for schema in [
         json!({"type": "object", "properties": {"to": email}}),
         json!({"type": "object", "properties": {"to": {"anyOf": [email, {"type": "null"}]}}}),
-        json!({"type": "object", "properties": {"to": {"$ref": "#/$defs/e"}}, "$defs": {"e": email}}),
-        json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"to": email}}),
-        json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "properties": {"to": email}}),
+        json!({"type": "object", "properties": {"to": {"$ref": "#/$defs/e"}},
+            "$defs": {"e": email}}),
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+            "properties": {"to": email}}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object",
+            "properties": {"to": email}}),
     ] {
         assert_eq!(
             check(schema.clone(), json!({"to": "ada@example.com"})),
@@ -213,7 +227,8 @@ fn patterns_with_look_around_are_checked() {
 
 #[test]
 fn names_of_properties_are_checked_by_such_patterns() {
-    let schema = json!({"type": "object", "patternProperties": {"^(?!x-)": {"type": "integer"}, "^(?=y)": {}},
+    let schema = json!({"type": "object", "patternProperties": {"^(?!x-)": {"type": "integer"},
+        "^(?=y)": {}},
         "additionalProperties": false});
     assert_eq!(check(schema.clone(), json!({"a.b": 1})), Ok(()));
     assert!(check(schema.clone(), json!({"a": "1"})).is_err());
@@ -238,7 +253,8 @@ fn pattern_that_takes_too_many_steps_is_a_verdict() {
 
 #[test]
 fn anchors_are_followed() {
-    let schema = json!({"type": "object", "properties": {"a": {"$ref": "#n"}}, "$defs": {"n": {"$anchor": "n", "type": "integer"}}});
+    let schema = json!({"type": "object", "properties": {"a": {"$ref": "#n"}},
+        "$defs": {"n": {"$anchor": "n", "type": "integer"}}});
     assert_eq!(check(schema.clone(), json!({"a": 1})), Ok(()));
     assert!(check(schema, json!({"a": "1"})).is_err());
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use recount_journal::Head;
 use serde_json::json;
 
-use super::divergence::{self, ReportJson, WHAT_IT_MEANS};
+use super::divergence::{self, WHAT_IT_MEANS};
 use super::unread::{Unread, all_open};
 use super::what_if;
 use crate::failures::{Exit, Failure};
@@ -122,7 +122,7 @@ impl Replay {
         tally.decisions += report.decisions;
         tally.diverged += u64::from(report.diverged.is_some());
         if self.json {
-            return screen.json(&ReportJson::of(report));
+            return screen.json(report);
         }
         let Some(difference) = &report.diverged else {
             return Ok(());

@@ -1,16 +1,14 @@
-//! A divergence of a replay: both sides, the causes, and the state before; as lines and as JSON.
+//! A divergence of a replay as lines: both sides, the causes, and the state before.
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::telling::{Fit, Names, Timeline, outline, sentence};
 use crate::terminal::{COLUMNS, Palette, Tone};
 use crate::text::one_line;
-use recount::replay::{Diverged, Report, Said, state_json, state_json_about};
-use recount::session::{Event, Fact, Json, RULES, Seq, SessionId, Timestamp};
+use recount::replay::{Diverged, Said};
+use recount::session::{Event, RULES, Seq, SessionId};
 
 /// The members of a state that say nothing about the reason of a decision.
 const LEFT_OUT: [&str; 7] = [
@@ -66,7 +64,7 @@ pub(crate) fn lines(session: SessionId, it: &Diverged, palette: Palette) -> Vec<
         }
     };
     lines.push((Tone::Heading, format!("State{of} after seq {before}:")));
-    let state = outline(state(it).raw(), 2, &LEFT_OUT);
+    let state = outline(it.state_before().raw(), 2, &LEFT_OUT);
     lines.extend(state.into_iter().map(|line| (Tone::Plain, line)));
     let (then, now) = (it.before.rules, RULES);
     // A session records the lowest number that it needs, so a lower one is no older program's.
@@ -91,89 +89,6 @@ A decision depends only on the records before it. If the recorded one differs,
 it was made with other rules, or the record was altered and its hashes were
 recomputed. Nothing ran and nothing was changed here.
 `recount state PATH SESSION --at SEQ` shows the whole state after any record.";
-
-/// The report of a session as JSON.
-#[derive(Serialize)]
-pub(super) struct ReportJson<'r> {
-    session: SessionId,
-    observations: u64,
-    decisions: u64,
-    diverged: Option<DivergedJson<'r>>,
-}
-
-#[derive(Serialize)]
-struct DivergedJson<'r> {
-    seq: Seq,
-    recorded: Option<SaidJson<'r>>,
-    derived: Option<SaidJson<'r>>,
-    causes: Vec<CauseJson>,
-    before: Json,
-}
-
-#[derive(Serialize)]
-struct SaidJson<'r> {
-    kind: &'r str,
-    body: &'r RawValue,
-    cause: Option<Seq>,
-}
-
-#[derive(Serialize)]
-struct CauseJson {
-    seq: Seq,
-    at_us: Timestamp,
-    kind: &'static str,
-    cause: Option<Seq>,
-    body: Box<RawValue>,
-}
-
-impl<'r> ReportJson<'r> {
-    pub(crate) fn of(report: &'r Report) -> ReportJson<'r> {
-        ReportJson {
-            session: report.session,
-            observations: report.observations,
-            decisions: report.decisions,
-            diverged: report.diverged.as_ref().map(|it| DivergedJson {
-                seq: it.seq,
-                recorded: it.recorded.as_ref().map(SaidJson::of),
-                derived: it.derived.as_ref().map(SaidJson::of),
-                causes: it.causes.iter().map(CauseJson::of).collect(),
-                before: state(it),
-            }),
-        }
-    }
-}
-
-impl<'r> SaidJson<'r> {
-    fn of(said: &'r Said) -> SaidJson<'r> {
-        SaidJson {
-            kind: said.kind,
-            // Both a recorded body and one of this replay are JSON.
-            body: serde_json::from_str(&said.body).unwrap_or(RawValue::NULL),
-            cause: said.cause,
-        }
-    }
-}
-
-impl CauseJson {
-    fn of(fact: &Fact) -> CauseJson {
-        let body = fact.event.body().and_then(RawValue::from_string);
-        CauseJson {
-            seq: fact.seq,
-            at_us: fact.at,
-            kind: fact.event.kind(),
-            cause: fact.cause,
-            body: body.unwrap_or_else(|_| RawValue::NULL.to_owned()),
-        }
-    }
-}
-
-/// The state before the divergence: of the calls that it concerns, or the whole.
-fn state(it: &Diverged) -> Json {
-    match it.calls().as_slice() {
-        [] => state_json(&it.before),
-        calls => state_json_about(&it.before, calls),
-    }
-}
 
 /// A side as a sentence of `recount log`.
 fn in_words(said: &Said, names: &Names) -> Option<String> {

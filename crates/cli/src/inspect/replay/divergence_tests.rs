@@ -13,7 +13,7 @@ use recount_journal::{Append, Journal, Line, MemoryJournal, Object, Record, bloc
 use super::*;
 use crate::terminal::ColorChoice;
 use recount::ledger::Ledger;
-use recount::replay::{verify, verify_by};
+use recount::replay::{Report, verify, verify_by};
 use recount::session::{CallReady, Decision, Session, decide};
 
 /// The current rules but for one: a gated call starts without approval.
@@ -64,7 +64,7 @@ fn gated_call_without_approval_diverges() {
     let (ledger, session) = journal_of(&corpus().join("approved.jsonl"));
     let report = block_on(verify_by(&ledger, session, without_approvals, |_| ())).unwrap();
     insta::assert_snapshot!(text(&report));
-    let json = serde_json::to_string_pretty(&ReportJson::of(&report)).unwrap();
+    let json = serde_json::to_string_pretty(&report).unwrap();
     insta::assert_snapshot!("gated_call_without_approval_diverges_as_json", json);
 }
 

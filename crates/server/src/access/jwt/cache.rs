@@ -8,10 +8,10 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::algorithm::JwtAlgorithm;
 use super::keys::KeySet;
-use super::source::KeySource;
+use super::source::{KeySource, KeySourceError};
 
 /// The age from which keys are fetched anew, so that a key that the issuer has removed ends.
-const AGE_MAX: Duration = Duration::from_secs(15 * 60);
+pub(super) const AGE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The keys of an issuer.
 #[derive(Clone)]
@@ -55,6 +55,12 @@ impl KeyCache {
         }
     }
 
+    /// Fetches the keys, whatever is known so far.
+    pub(super) async fn fill(&self, now: Timestamp) -> Result<(), KeySourceError> {
+        self.shared.known().tried_at = Some(now);
+        self.shared.fetch(now).await
+    }
+
     /// The keys for a token with this header. Without a fitting one they are fetched anew, once at
     /// most within `refetch_after`. `None`: no keys could be fetched so far.
     pub(super) async fn for_token(
@@ -77,6 +83,20 @@ impl KeyCache {
         self.shared.known().keys.clone()
     }
 
+    /// The keys after another fetch, for a token that none of `known` has signed: the issuer may
+    /// have another key under the same id now. `None`: there are no other keys.
+    pub(super) async fn newer(&self, known: &Arc<KeySet>, now: Timestamp) -> Option<Arc<KeySet>> {
+        let lock = self.shared.fetching.clone().lock_owned().await;
+        // Another request may have fetched them while this one waited.
+        let is_other = |keys: &Arc<KeySet>| !Arc::ptr_eq(keys, known);
+        let fetched = self.shared.known().keys.clone().filter(is_other);
+        if fetched.is_some() {
+            return fetched;
+        }
+        self.fetch(lock, now).await;
+        self.shared.known().keys.clone().filter(is_other)
+    }
+
     /// Fetches the keys, unless that was tried within `refetch_after`.
     async fn fetch(&self, lock: OwnedMutexGuard<()>, now: Timestamp) {
         {
@@ -90,7 +110,9 @@ impl KeyCache {
         let shared = self.shared.clone();
         let fetch = async move {
             let _lock = lock;
-            shared.fetch(now).await;
+            if let Err(error) = shared.fetch(now).await {
+                tracing::warn!(%error, "the keys of an issuer stay as they were");
+            }
         };
         // A task of its own, because the client may drop its request. An aborted fetch would let it
         // keep the keys of all others from being fetched.
@@ -99,16 +121,12 @@ impl KeyCache {
 }
 
 impl Shared {
-    async fn fetch(&self, now: Timestamp) {
-        let fetched = self.source.fetch().await;
-        match fetched.and_then(|text| KeySet::parse(&text)) {
-            Ok(keys) => {
-                let mut known = self.known();
-                known.keys = Some(Arc::new(keys));
-                known.fetched_at = now;
-            }
-            Err(error) => tracing::warn!(%error, "the keys of an issuer stay as they were"),
-        }
+    async fn fetch(&self, now: Timestamp) -> Result<(), KeySourceError> {
+        let keys = KeySet::parse(&self.source.fetch().await?)?;
+        let mut known = self.known();
+        known.keys = Some(Arc::new(keys));
+        known.fetched_at = now;
+        Ok(())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -54,7 +54,7 @@ impl KeySourceError {
     }
 }
 
-/// A file with a JWK set. It is read anew when a token has an unknown key.
+/// A file with a JWK set. It is read anew when no known key has signed a token.
 #[derive(Clone, Debug)]
 pub struct KeyFile(PathBuf);
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 use recount::session::{Actor, Identity, Timestamp};
 
 use super::algorithm::JwtAlgorithm;
-use super::cache::KeyCache;
+use super::cache::{AGE_MAX, KeyCache};
 use super::compact::Compact;
-use super::source::KeySource;
+use super::keys::KeySet;
+use super::source::{KeySource, KeySourceError};
 use crate::access::mapping::{self, RoleMapping, UnfitIssuer};
 use crate::access::principal::Principal;
 
@@ -45,9 +46,9 @@ pub struct Jwt {
     keys: KeyCache,
 }
 
-/// The fault of a token. Clients are not told, the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::access) enum Fault {
+/// The fault of a token. The log and the metrics have it, the response does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub(super) enum Fault {
     #[error("it is malformed")]
     Malformed,
     #[error("its type is that of another kind of token")]
@@ -72,7 +73,34 @@ pub(in crate::access) enum Fault {
     NoKeys,
 }
 
+impl Fault {
+    /// The word for the fault in metrics.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Fault::Malformed => "malformed",
+            Fault::Type => "type",
+            Fault::Algorithm => "algorithm",
+            Fault::Issuer => "issuer",
+            Fault::Audience => "audience",
+            Fault::Expired => "expired",
+            Fault::NotYetValid => "not_yet_valid",
+            Fault::Subject => "subject",
+            Fault::Values => "values",
+            Fault::Signature => "signature",
+            Fault::NoKeys => "no_keys",
+        }
+    }
+}
+
 impl Jwt {
+    /// The longest difference of clocks that is allowed: 10 minutes. RFC 7519 advises a few
+    /// minutes, because an expired token is valid for so long.
+    pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(10 * 60);
+
+    /// The longest time within which keys are fetched once at most: 15 minutes. It is the age from
+    /// which keys are fetched anew, so that a removed key ends.
+    pub const REFETCH_AFTER_MAX: Duration = AGE_MAX;
+
     /// The JWTs of this issuer for this audience, as `iss` and `aud` must have them.
     ///
     /// # Errors
@@ -104,19 +132,28 @@ impl Jwt {
     }
 
     /// Sets the difference between the clocks of the issuer and of this machine that is allowed.
-    /// Defaults to 60 s.
+    /// Defaults to 60 s. A longer one than [`CLOCK_SKEW_MAX`](Jwt::CLOCK_SKEW_MAX) counts as that.
     #[must_use]
     pub fn clock_skew(mut self, skew: Duration) -> Jwt {
-        self.clock_skew = skew;
+        self.clock_skew = skew.min(Jwt::CLOCK_SKEW_MAX);
         self
     }
 
     /// Sets the time within which the keys are fetched once at most, whatever tokens come. Defaults
-    /// to 30 s.
+    /// to 30 s. A longer one than [`REFETCH_AFTER_MAX`](Jwt::REFETCH_AFTER_MAX) counts as that.
     #[must_use]
     pub fn refetch_after(mut self, time: Duration) -> Jwt {
-        self.keys = self.keys.refetch_after(time);
+        self.keys = self.keys.refetch_after(time.min(Jwt::REFETCH_AFTER_MAX));
         self
+    }
+
+    /// Fetches the keys of the issuer before the first token. `now` is the time by the clock of the
+    /// [`Access`](crate::Access).
+    ///
+    /// # Errors
+    /// If the keys cannot be fetched.
+    pub async fn fetch_keys(&self, now: Timestamp) -> Result<(), KeySourceError> {
+        self.keys.fill(now).await
     }
 
     /// Sets the claim whose values [`roles`](Jwt::roles) maps, and which are the person's roles for
@@ -144,17 +181,18 @@ impl Jwt {
     }
 
     /// True if the bearer token says that it is a JWT of this issuer. That is not verified.
-    pub(in crate::access) fn is_named_by(&self, token: &str) -> bool {
+    pub(super) fn is_named_by(&self, token: &str) -> bool {
         let token = Compact::parse(token);
         token.is_ok_and(|it| it.text("iss") == Some(&self.issuer))
     }
 
+    /// The fault of a token that no known issuer has made.
+    pub(super) fn fault_of_foreign(token: &str) -> Fault {
+        Compact::parse(token).err().unwrap_or(Fault::Issuer)
+    }
+
     /// The principal of a token.
-    pub(in crate::access) async fn recognise(
-        &self,
-        token: &str,
-        now: Timestamp,
-    ) -> Result<Principal, Fault> {
+    pub(super) async fn recognise(&self, token: &str, now: Timestamp) -> Result<Principal, Fault> {
         let token = Compact::parse(token)?;
         let allowed = self.algorithms.iter();
         let mut named = allowed.filter(|it| it.as_str() == token.header.alg);
@@ -164,9 +202,13 @@ impl Jwt {
         let id = token.header.kid.as_deref();
         let keys = self.keys.for_token(id, algorithm, now).await;
         let keys = keys.ok_or(Fault::NoKeys)?;
-        let mut fitting = keys.fitting(id, algorithm);
-        if !fitting.any(|it| it.verifies(algorithm, token.message, &token.signature)) {
-            return Err(Fault::Signature);
+        let is_signed = |keys: &KeySet| {
+            let mut fitting = keys.fitting(id, algorithm);
+            fitting.any(|it| it.verifies(algorithm, token.message, &token.signature))
+        };
+        if !is_signed(&keys) {
+            let newer = self.keys.newer(&keys, now).await;
+            newer.filter(|it| is_signed(it)).ok_or(Fault::Signature)?;
         }
         self.principal(&token)
     }

@@ -144,8 +144,6 @@ macro_rules! route {
                     content_type = "application/problem+json"),
                 (status = 409, description = "The claim or the call has ended", body = Problem,
                     content_type = "application/problem+json"),
-                (status = "4XX", description = "Refused", body = Problem,
-                    content_type = "application/problem+json"),
             ),
         )]
         pub(crate) async fn $name(

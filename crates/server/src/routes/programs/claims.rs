@@ -13,8 +13,9 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
+use super::known_tools::KnownTools;
 use crate::access::{AgentScope, Grant};
-use crate::driving::may_be_claimable;
+use crate::driving::{may_be_claimable, wake_after};
 use crate::problems::{Code, Problem};
 use crate::requests::{Strict, wait_of};
 use crate::routes::caller::{Caller, not_driving};
@@ -66,6 +67,8 @@ pub(crate) struct NewClaim {
     responses(
         (status = 200, description = "The claimed call", body = ClaimedShape),
         (status = 204, description = "There is no such call"),
+        (status = 404, description = "No agent has any of the tools", body = Problem,
+            content_type = "application/problem+json"),
         (status = "4XX", description = "Refused", body = Problem,
             content_type = "application/problem+json"),
         (status = 503, description = "Not now", body = Problem,
@@ -101,7 +104,8 @@ pub(crate) async fn claim(
                 false => Some(caller.service.waits.take("waiting requests")?),
             };
             let requests = within_grants(&caller, &request)?;
-            claim_within(&caller, &requests, wait).await?
+            let known = KnownTools::of(&caller, &request, &requests);
+            claim_within(&caller, &requests, wait, &known).await?
         }
     };
     Ok(match claimed {
@@ -123,7 +127,7 @@ pub(super) fn lease(ms: Option<u64>) -> Result<Lease, Problem> {
 fn within_grants(caller: &Caller, request: &ClaimRequest) -> Result<Vec<ClaimRequest>, Problem> {
     let mut grants = caller.principal.driving_grants().peekable();
     if grants.peek().is_none() {
-        return Err(not_driving(None));
+        return Err(not_driving());
     }
     Ok(grants.filter_map(|it| narrowed(request, it)).collect())
 }
@@ -209,6 +213,7 @@ async fn claim_within(
     caller: &Caller,
     requests: &[ClaimRequest],
     wait: Duration,
+    known: &KnownTools,
 ) -> Result<Option<ClaimedCall>, Problem> {
     let end = Instant::now() + wait;
     // Taken before the first look, so that no call becomes ready unnoticed.
@@ -216,29 +221,22 @@ async fn claim_within(
     let mut is_last = wait.is_zero();
     loop {
         let claimed = claim_any(caller, requests).await?;
-        if claimed.is_some() || is_last {
+        if claimed.is_some() {
             return Ok(claimed);
+        }
+        known.expect_any()?;
+        if is_last {
+            return Ok(None);
         }
         tokio::select! {
             biased;
             () = caller.service.drained() => return Ok(None),
-            next = ready_after(caller, position) => position = next?,
+            next = wake_after(caller.ledger(), position, may_be_claimable) => position = next?,
             // A call may have become ready in a way that wakes no request.
             () = sleep_until(end) => is_last = true,
         }
         // A claim starts the call, which a token that was revoked meanwhile must not do.
         caller.check_again().await?;
-    }
-}
-
-/// Waits for a commit after which a call may be claimable. Returns its position.
-async fn ready_after(caller: &Caller, mut position: u64) -> Result<u64, Problem> {
-    loop {
-        let commit = caller.ledger().journal().follow(position).await?;
-        position = commit.position;
-        if may_be_claimable(&commit) {
-            return Ok(position);
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use recount::control::{Refusal, checked};
 use recount::engine::Error;
 use recount::session::{Json as RawJson, Seq, SessionId};
+use recount_journal::Commit;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -14,10 +15,10 @@ use utoipa::ToSchema;
 use super::call_state::{CallState, state_of};
 use super::opening::location;
 use crate::access::Role;
-use crate::driving::{NewCall, ends_a_call};
+use crate::driving::{NewCall, ends_a_call, wake_after};
 use crate::problems::Problem;
 use crate::requests::{CallKey, InPath, Params, Preferred, Strict, call, session};
-use crate::routes::caller::{Caller, not_driving};
+use crate::routes::caller::{Caller, not_driving_the_tool};
 use crate::routes::outcome::of_control;
 use crate::routes::shapes::CallStateShape;
 
@@ -57,8 +58,6 @@ pub(crate) struct CallToMake {
             body = CallStateShape),
         (status = 409, description = "The key is of a call with another text, or the session is \
             closed", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
         (status = 503, description = "Not now", body = Problem,
             content_type = "application/problem+json"),
     ),
@@ -139,8 +138,6 @@ fn respond(state: CallState, call: Seq) -> Result<Response, Problem> {
     ),
     responses(
         (status = 200, description = "The call", body = CallStateShape),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(
@@ -156,7 +153,7 @@ pub(crate) async fn get(
     let position = caller.ledger().journal().position().await?;
     let state = state_of(&caller.service.engine, id, call).await?;
     if !caller.reads(&known) && !caller.drives(&known, Some(state.tool())) {
-        return Err(not_driving(Some(state.tool())));
+        return Err(not_driving_the_tool());
     }
     if state.has_ended() || wait.is_zero() {
         return Ok(Json(state));
@@ -187,11 +184,8 @@ async fn ended(
     mut position: u64,
 ) -> Result<Option<CallState>, Problem> {
     loop {
-        let commit = caller.ledger().journal().follow(position).await?;
-        position = commit.position;
-        if !ends_a_call(&commit, session) {
-            continue;
-        }
+        let ends = |commit: &Commit| ends_a_call(commit, session);
+        position = wake_after(caller.ledger(), position, ends).await?;
         let state = state_of(&caller.service.engine, session, call).await?;
         if state.has_ended() {
             return Ok(Some(state));

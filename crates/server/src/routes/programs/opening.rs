@@ -87,8 +87,6 @@ pub(crate) struct Opened {
     request_body = NewSession,
     responses(
         (status = 201, description = "The session is open; Location has its path", body = Opened),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
         (status = 503, description = "Not now", body = Problem,
             content_type = "application/problem+json"),
     ),
@@ -102,7 +100,7 @@ pub(crate) async fn open(
         return Err(unknown_agent(&new.agent));
     }
     if !caller.principal.may_drive(&new.agent, &new.labels, None) {
-        return Err(not_driving(None));
+        return Err(not_driving());
     }
     let mut opening = caller.service.engine.session(&new.agent);
     if let Some(id) = &new.external_id {

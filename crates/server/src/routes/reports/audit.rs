@@ -2,17 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io;
 
+use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use recount::audit::{
-    AuditedCall, Auditor, CatalogNote, Csv, Filter, JournalNote, LabelFilter, SessionAudit, Totals,
-    UnreadSession, Verdict,
-};
+use recount::audit::{Auditor, Csv, Filter, LabelFilter, Row, SessionAudit, Totals, Verdict};
 use recount::session::{Outcome, SessionId};
-use serde::Serialize;
 
-use super::lines::{Parts, response};
+use super::parts::{Parts, response};
 use crate::access::Role;
 use crate::problems::{Code, Problem};
 use crate::requests::Params;
@@ -61,8 +59,6 @@ const KNOWN: [&str; 9] = [
     responses(
         (status = 200, description = "The calls", content(
             (String = "application/x-ndjson"), (String = "text/csv"))),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn decisions(
@@ -141,17 +137,6 @@ fn filter(params: &Params) -> Result<Filter, Problem> {
     })
 }
 
-/// A row of the audit, as on the command line.
-#[derive(Serialize)]
-#[serde(tag = "row", rename_all = "snake_case")]
-enum Row<'a> {
-    Call(&'a AuditedCall),
-    Unread(&'a UnreadSession),
-    Catalog(&'a CatalogNote),
-    Note(&'a JournalNote),
-    Totals(&'a Totals),
-}
-
 /// The next part of the audit.
 #[derive(Clone, Copy)]
 enum Stage {
@@ -171,14 +156,14 @@ struct Audit {
 }
 
 impl Parts for Audit {
-    async fn next(&mut self) -> Result<Option<String>, Problem> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         match self.stage {
             Stage::End => Ok(None),
             Stage::Heading => {
                 self.stage = Stage::Sessions;
                 Ok(Some(match self.format {
-                    Format::Csv => csv().heading(),
-                    Format::Json => String::new(),
+                    Format::Csv => csv().heading().into(),
+                    Format::Json => Bytes::new(),
                 }))
             }
             Stage::Sessions => {
@@ -189,21 +174,22 @@ impl Parts for Audit {
                     }
                     let rows = self.rows_of(session).await?;
                     if !rows.is_empty() {
-                        return Ok(Some(rows));
+                        return Ok(Some(rows.into()));
                     }
                 }
                 self.stage = Stage::End;
-                self.last_rows().await.map(Some)
+                Ok(Some(self.last_rows().await?.into()))
             }
         }
     }
 
-    fn broken(&self, problem: &Problem) -> String {
-        match self.format {
+    fn broken(&self, problem: Problem) -> io::Result<Bytes> {
+        let line = match self.format {
             // Without the totals, the report is incomplete.
-            Format::Json => json(problem).unwrap_or_default() + "\n",
+            Format::Json => json(&problem).unwrap_or_default() + "\n",
             Format::Csv => csv().line(["incomplete", problem.code().as_str()].into_iter()),
-        }
+        };
+        Ok(line.into())
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::io::{self, BufWriter, Write};
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::unfold;
-use recount_journal::{block_on, export};
+use axum::body::Bytes;
+use axum::response::Response;
+use recount_journal::{Error, block_on, export};
 use tokio::sync::mpsc;
 
-use crate::access::{Proof, Role};
+use super::parts::{Parts, response};
+use crate::access::Role;
 use crate::problems::Problem;
 use crate::requests::{InPath, Params, session};
 use crate::routes::caller::Caller;
@@ -33,8 +32,6 @@ const CHUNKS: usize = 4;
     responses(
         (status = 200, description = "The export", body = String,
             content_type = "application/x-ndjson"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(
@@ -50,39 +47,40 @@ pub(crate) async fn get(
     let (sender, chunks) = mpsc::channel(CHUNKS);
     // The export writes to a blocking writer, so it waits for a slow client on a thread of its own.
     tokio::task::spawn_blocking(move || {
-        let _place = place;
         let failed = sender.clone();
         let mut out = BufWriter::with_capacity(CHUNK_BYTES, Chunks(sender));
         if let Err(error) = block_on(export(journal.as_ref(), Some(session.0), &mut out)) {
-            // Without a reader, nothing remains to be told. The end of the response is missing.
-            let _ = failed.blocking_send(Err(io::Error::other(error)));
+            // Without a reader, there is no place for the error.
+            let _ = failed.blocking_send(Err(error));
         }
     });
-    let body = Body::from_stream(unfold((chunks, caller.proof()), step));
-    let content_type = HeaderValue::from_static("application/x-ndjson");
-    Ok(([(header::CONTENT_TYPE, content_type)], body).into_response())
+    let content_type = "application/x-ndjson";
+    Ok(response(
+        Export { chunks },
+        caller.proof(),
+        place,
+        content_type,
+    ))
 }
 
-/// Returns the next chunk, for a client that is still admitted.
-async fn step(
-    (mut chunks, proof): (Receiver, Proof),
-) -> Option<(io::Result<Bytes>, (Receiver, Proof))> {
-    let chunk = chunks.recv().await?;
-    let chunk = match proof.check_again().await {
-        Ok(()) => chunk,
-        // The response ends without its trailer, so the client sees that it is incomplete.
-        Err(_) => {
-            chunks.close();
-            Err(io::ErrorKind::PermissionDenied.into())
-        }
-    };
-    Some((chunk, (chunks, proof)))
+/// The chunks of an export.
+struct Export {
+    chunks: mpsc::Receiver<Result<Bytes, Error>>,
 }
 
-type Receiver = mpsc::Receiver<io::Result<Bytes>>;
+impl Parts for Export {
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        Ok(self.chunks.recv().await.transpose()?)
+    }
+
+    /// The response ends without its trailer, so the client sees that it is incomplete.
+    fn broken(&self, problem: Problem) -> io::Result<Bytes> {
+        Err(io::Error::other(problem.code().as_str()))
+    }
+}
 
 /// A writer to the body of a response.
-struct Chunks(mpsc::Sender<io::Result<Bytes>>);
+struct Chunks(mpsc::Sender<Result<Bytes, Error>>);
 
 impl Write for Chunks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

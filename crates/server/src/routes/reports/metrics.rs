@@ -27,8 +27,6 @@ const READ: usize = 512;
     tag = "health",
     responses(
         (status = 200, description = "The metrics", body = String, content_type = "text/plain"),
-        (status = "4XX", description = "Refused", body = Problem,
-            content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoResponse, Problem> {
@@ -208,6 +206,14 @@ fn write_service(caller: &Caller, text: &mut Exposition) {
         "Answers to confirmation requests that came over HTTP and are on record.",
         service.counters.answers() as f64,
     );
+    #[cfg(feature = "jwt")]
+    {
+        let name = "recount_jwt_refused_total";
+        text.metric(name, Kind::Counter, "Refused JWTs, by their fault.");
+        for (fault, number) in service.access.refused_jwts() {
+            text.sample(name, &[("fault", fault)], number as f64);
+        }
+    }
     let name = "recount_http_requests_total";
     text.metric(name, Kind::Counter, "HTTP requests.");
     for ((method, route, status), number) in service.counters.requests() {

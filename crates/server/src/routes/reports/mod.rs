@@ -3,5 +3,5 @@
 pub(crate) mod audit;
 pub(crate) mod checking;
 pub(crate) mod export;
-mod lines;
 pub(crate) mod metrics;
+mod parts;

@@ -369,18 +369,18 @@ fn a_call_with_a_flaw_is_refused_although_an_equal_one_returned() {
 fn waiting_call_is_not_restless_until_the_first_ends() {
     let many = |n: usize| (1..=n).fold(with(&tools()), |it, n| called(it, &format!("c{n}"), "{}"));
     let rests = |history: &History| history.session().restless.is_empty();
-    let nobody_waits = |history: &History| history.session().cache.waiting.is_empty();
+    let none_waits = |history: &History| history.session().cache.waiting.is_empty();
     let waiting = many(5);
     assert!(rests(&waiting) && runs(&waiting) == 1);
     let returned = waiting.about("c1").started().returned(json!({"found": 1}));
     assert_eq!(count(&returned, "result_reused"), 4);
-    assert!(rests(&returned) && nobody_waits(&returned));
+    assert!(rests(&returned) && none_waits(&returned));
     let failed = many(5).about("c1").started().failed(json!({"error": "no"}));
     assert!(rests(&failed) && runs(&failed) == 2);
     let taken_back = many(5).taken_back("c3");
     assert!(rests(&taken_back) && runs(&taken_back) == 1);
     let closed = many(5).closed();
-    assert!(rests(&closed) && nobody_waits(&closed));
+    assert!(rests(&closed) && none_waits(&closed));
 }
 
 #[test]

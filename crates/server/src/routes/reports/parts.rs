@@ -1,6 +1,6 @@
-//! Responses that are written while they are read, line by line.
+//! Responses that are written while they are read, part by part.
 
-use std::convert::Infallible;
+use std::io;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
@@ -11,13 +11,13 @@ use crate::access::Proof;
 use crate::driving::Place;
 use crate::problems::Problem;
 
-/// A report of which parts are read as the client takes them.
+/// A report whose parts are read as the client takes them.
 pub(super) trait Parts: Send + 'static {
     /// Returns the next part. `None` at the end.
-    fn next(&mut self) -> impl Future<Output = Result<Option<String>, Problem>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, Problem>> + Send;
 
-    /// The last part of a report that cannot be read to its end.
-    fn broken(&self, problem: &Problem) -> String;
+    /// The last part of a report that cannot be read to its end. An error breaks the response off.
+    fn broken(&self, problem: Problem) -> io::Result<Bytes>;
 }
 
 struct Report<P> {
@@ -46,7 +46,7 @@ pub(super) fn response(
     ([(header::CONTENT_TYPE, content_type)], body).into_response()
 }
 
-async fn step<P: Parts>(mut report: Report<P>) -> Option<(Result<Bytes, Infallible>, Report<P>)> {
+async fn step<P: Parts>(mut report: Report<P>) -> Option<(io::Result<Bytes>, Report<P>)> {
     if report.is_over {
         return None;
     }
@@ -54,12 +54,12 @@ async fn step<P: Parts>(mut report: Report<P>) -> Option<(Result<Bytes, Infallib
     // After the read of the part: the credentials may have been revoked meanwhile.
     let next = report.proof.check_again().await.and(next);
     let part = match next {
-        Ok(Some(part)) => part,
+        Ok(Some(part)) => Ok(part),
         Ok(None) => return None,
         Err(problem) => {
             report.is_over = true;
-            report.parts.broken(&problem)
+            report.parts.broken(problem)
         }
     };
-    Some((Ok(part.into()), report))
+    Some((part, report))
 }
