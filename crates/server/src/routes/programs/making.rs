@@ -104,8 +104,11 @@ pub(crate) async fn make(
             () = service.drained() => {}
         }
     };
-    // At the end of the time, the call continues without this request.
-    let _ = timeout(wait, drained_or_ended).await;
+    // A timeout of zero would wait for the next tick of the timer, a millisecond.
+    if !wait.is_zero() {
+        // At the end of the time, the call continues without this request.
+        let _ = timeout(wait, drained_or_ended).await;
+    }
     if !wait.is_zero() {
         caller.check_again().await?;
     }
