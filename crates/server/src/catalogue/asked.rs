@@ -107,13 +107,17 @@ mod tests {
         let engine = Engine::in_memory().keys(keys).agent("desk", agent);
         let engine = engine.open().await.unwrap();
         let session = engine.session("desk").open().await.unwrap();
+        let mut updates = session.subscribe();
         let by = Actor::embedder("pipeline");
         let begun = session.begin_call("pay", Json::empty_object(), "once", by);
         begun.await.unwrap();
+        let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+        assert!(asked.await.is_some());
         let catalogue = Catalogue::new(engine.ledger().clone());
         catalogue.session(session.session_id()).await.unwrap();
         let items = engine.ledger().open_items().await.unwrap();
         let first = catalogue.pending_of(&items).await.unwrap();
+        assert_eq!(first.len(), 1);
         assert_eq!(first, session.pending().await.unwrap());
         assert_eq!(catalogue.pending_of(&items).await.unwrap(), first);
         catalogue.asked.table().len()
