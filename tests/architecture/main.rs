@@ -165,6 +165,7 @@ fn the_tree_keeps_to_the_design() {
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("server", root.join("crates/server/src")),
+        ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
         ("simulator", root.join("crates/simulator/src")),
         ("text", root.join("crates/text/src")),

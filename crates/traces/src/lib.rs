@@ -2,8 +2,8 @@
 //! version 1.41.0 ([`SCHEMA_URL`]).
 //!
 //! ```text
-//! facts of a session ─▶ Tracer ─▶ Span ─▶ ExportRequest (OTLP in JSON) ─┬─▶ `spans_of`: a file
-//!                                                                       └─▶ `Exporter`: a collector
+//! facts of a session ─▶ Tracer ─▶ Span ─▶ ExportRequest (JSON) ─┬─▶ `spans_of`: a file
+//!                                                               └─▶ `Exporter`: a collector
 //! ```
 //!
 //! [`Tracer`] is a pure function of a session's facts: the same records give the same spans, with

@@ -147,11 +147,7 @@ impl Attributes {
     }
 
     /// Adds a text if there is one.
-    pub(crate) fn text_if_any(
-        &mut self,
-        key: impl Into<String>,
-        value: Option<impl Into<String>>,
-    ) {
+    pub(crate) fn text_if_any(&mut self, key: impl Into<String>, value: Option<impl Into<String>>) {
         if let Some(value) = value {
             self.text(key, value);
         }

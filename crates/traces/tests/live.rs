@@ -46,7 +46,9 @@ impl Collector {
             statuses: Arc::new(Mutex::new(statuses.iter().copied().collect())),
             sender,
         };
-        let router = Router::new().route("/v1/traces", post(take)).with_state(behind);
+        let router = Router::new()
+            .route("/v1/traces", post(take))
+            .with_state(behind);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -68,7 +70,9 @@ async fn take(State(behind): State<Behind>, headers: HeaderMap, body: String) ->
     let status = behind.statuses.lock().unwrap().pop_front();
     let status = StatusCode::from_u16(status.unwrap_or(200)).unwrap();
     if status.is_success() {
-        let _ = behind.sender.send((headers, serde_json::from_str(&body).unwrap()));
+        let _ = behind
+            .sender
+            .send((headers, serde_json::from_str(&body).unwrap()));
     }
     status
 }
@@ -141,7 +145,9 @@ async fn next_export_continues_where_the_last_one_ended() {
     let journal = Arc::new(MemoryJournal::new());
     let ledger = Ledger::new(journal.clone());
     let settings = settings(&collector, directory.path());
-    let exporter = Exporter::start(ledger.clone(), settings.clone()).await.unwrap();
+    let exporter = Exporter::start(ledger.clone(), settings.clone())
+        .await
+        .unwrap();
     let last = recorded.lines.len() - 1;
     recorded.append(journal.as_ref(), 0, last);
     let before = exported(&ledger, &recorded).await;
@@ -165,7 +171,9 @@ async fn journal_with_another_history_is_sent_whole() {
     // The cursor of another journal, further on than this one.
     let first = Arc::new(MemoryJournal::new());
     other.append(first.as_ref(), 0, other.lines.len());
-    let exporter = Exporter::start(Ledger::new(first), settings.clone()).await.unwrap();
+    let exporter = Exporter::start(Ledger::new(first), settings.clone())
+        .await
+        .unwrap();
     exporter.stop(A_MOMENT).await;
     let ledger = recorded.ledger();
     let expected = exported(&ledger, &recorded).await;

@@ -79,8 +79,16 @@ fn every_ended_call_has_exactly_one_span() {
         assert_eq!(spans.len(), ended.len(), "{}", recorded.name);
     }
     let expected = [
-        "cancelled", "denied", "expired", "failed", "refused", "returned", "supplied", "timed_out",
-        "unknown", "withdrawn",
+        "cancelled",
+        "denied",
+        "expired",
+        "failed",
+        "refused",
+        "returned",
+        "supplied",
+        "timed_out",
+        "unknown",
+        "withdrawn",
     ];
     assert_eq!(outcomes, expected.map(str::to_owned).into());
 }
@@ -95,7 +103,10 @@ fn check_call(span: &Span, call: &AuditedCall, recorded: &Recorded) {
     let outcome = serde_json::to_value(end.outcome).unwrap();
     assert_eq!(span.text("recount.outcome"), outcome.as_str());
     let attempts = number(span, "recount.attempts").unwrap();
-    assert_eq!(attempts, call.runs.last().map_or(0, |it| u64::from(it.attempt)));
+    assert_eq!(
+        attempts,
+        call.runs.last().map_or(0, |it| u64::from(it.attempt))
+    );
     let is_success = ["returned", "supplied"].contains(&outcome.as_str().unwrap());
     assert_eq!(span.error.is_none(), is_success);
     assert_eq!(span.text("error.type").is_none(), is_success);
@@ -111,7 +122,11 @@ fn runs_and_questions_are_those_of_the_audit() {
         let ended = questions.filter(|it| it.end != QuestionEnd::Open);
         let asked: BTreeMap<_, _> = ended
             .map(|it| {
-                let end = (it.end.as_str().to_owned(), it.asked_at, it.ended_at.unwrap());
+                let end = (
+                    it.end.as_str().to_owned(),
+                    it.asked_at,
+                    it.ended_at.unwrap(),
+                );
                 (recorded.session.span_id(SpanOf::Request(it.seq)), end)
             })
             .collect();
@@ -151,7 +166,11 @@ fn runs_and_questions_are_those_of_the_audit() {
 #[test]
 fn spans_form_one_tree_under_their_session() {
     for recorded in all() {
-        check_tree(&spans(&recorded, EVERYTHING), recorded.session, &recorded.name);
+        check_tree(
+            &spans(&recorded, EVERYTHING),
+            recorded.session,
+            &recorded.name,
+        );
     }
 }
 
@@ -214,7 +233,12 @@ fn sealed_session_never_has_content() {
     };
     let sealed = traced(true, EVERYTHING);
     assert!(traced(false, EVERYTHING).contains("recount.approver.name"));
-    for key in ["call.arguments", "call.result", "approver.name", "approver.ref"] {
+    for key in [
+        "call.arguments",
+        "call.result",
+        "approver.name",
+        "approver.ref",
+    ] {
         assert!(!sealed.contains(key), "{key}");
     }
     assert_eq!(sealed, traced(true, Content::default()));

@@ -24,8 +24,8 @@ pub(super) fn mistakes(config: &Config) -> Vec<Mistake> {
 
 /// Starts the export.
 pub(super) async fn start(config: &Config, engine: &Engine) -> Result<Traces, Failure> {
-    let settings = settings(config)
-        .map_err(|mistake| crate::config::wrong(config.name(), &[mistake]))?;
+    let settings =
+        settings(config).map_err(|mistake| crate::config::wrong(config.name(), &[mistake]))?;
     let Some(settings) = settings else {
         return Ok(Traces(None));
     };

@@ -123,7 +123,9 @@ impl Follower {
             if !stream.is_nil() {
                 let range = (Seq(first.seq), Seq(last.seq));
                 let session = SessionId(*stream);
-                self.tracers.apply(session, range, &mut self.waiting).await?;
+                self.tracers
+                    .apply(session, range, &mut self.waiting)
+                    .await?;
             }
         }
         self.place = Place::after(commit);

@@ -94,7 +94,10 @@ impl Sender {
             .headers(self.headers.0.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let response = request.send().await.map_err(|it| unavailable(in_words(it)))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|it| unavailable(in_words(it)))?;
         match response.status() {
             status if status.is_success() => {
                 self.note_rejected(response, spans.len()).await;

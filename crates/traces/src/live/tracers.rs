@@ -50,7 +50,9 @@ impl Tracers {
         self.appends += 1;
         let tracer = match self.folds.remove(&session) {
             Some(Kept { tracer: None, .. }) => None,
-            Some(Kept { tracer: Some(it), .. }) if it.session().head.next() == first => Some(it),
+            Some(Kept {
+                tracer: Some(it), ..
+            }) if it.session().head.next() == first => Some(it),
             Some(_) | None => self.fold_before(session, first).await?,
         };
         let mut ended = Vec::new();
@@ -91,11 +93,7 @@ impl Tracers {
     }
 
     /// Only an error of the journal itself ends the export.
-    fn readable<T>(
-        &self,
-        session: SessionId,
-        read: Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+    fn readable<T>(&self, session: SessionId, read: Result<T, Error>) -> Result<Option<T>, Error> {
         match read {
             Ok(value) => Ok(Some(value)),
             Err(error @ Error::Journal(_)) => Err(error),

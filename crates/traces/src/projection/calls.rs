@@ -175,12 +175,7 @@ impl Tracer {
     }
 
     /// Makes the span of the wait for an outcome, or keeps the outcome as the call's result.
-    pub(super) fn outcome_found(
-        &mut self,
-        it: &OutcomeFound,
-        fact: &Fact,
-        spans: &mut Vec<Span>,
-    ) {
+    pub(super) fn outcome_found(&mut self, it: &OutcomeFound, fact: &Fact, spans: &mut Vec<Span>) {
         if let Finding::Done(result) = &it.found {
             self.supplied(it.call, result, fact);
         }

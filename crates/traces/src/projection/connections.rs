@@ -78,12 +78,7 @@ impl Tracer {
         }
     }
 
-    fn end_connection(
-        &mut self,
-        end: Option<&Disconnected>,
-        fact: &Fact,
-        spans: &mut Vec<Span>,
-    ) {
+    fn end_connection(&mut self, end: Option<&Disconnected>, fact: &Fact, spans: &mut Vec<Span>) {
         let (Some(open), Some(model)) = (self.connection.take(), &self.model) else {
             return;
         };

@@ -122,7 +122,11 @@ fn not_begun(observation: &Observation) -> Vec<Start> {
             call: it.call,
             attempt: it.attempt,
         };
-        if it.not_begun { vec![start] } else { Vec::new() }
+        if it.not_begun {
+            vec![start]
+        } else {
+            Vec::new()
+        }
     } else {
         Vec::new()
     }
@@ -136,9 +140,7 @@ fn end_of(observation: &Observation) -> End {
         it.failed.then(|| (naming::name(kind), "the tool failed"))
     } else if let Observation::DeadlinePassed(it) = observation {
         match it.deadline {
-            Deadline::Run { .. } => {
-                Some(("timeout".to_owned(), "the run exceeded its time limit"))
-            }
+            Deadline::Run { .. } => Some(("timeout".to_owned(), "the run exceeded its time limit")),
             Deadline::Lease { .. } => cut_off(),
             Deadline::Confirmation { .. } | Deadline::Retry { .. } => None,
         }
