@@ -259,7 +259,7 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "mcp" | "server" | "simulator" | "text" | "tool" | "wire" => {}
+        "cli" | "mcp" | "server" | "simulator" | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {
