@@ -14,7 +14,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use recount::journal::{Journal, MemoryJournal};
+use recount::journal::MemoryJournal;
 use recount::ledger::Ledger;
 use recount_traces::{Content, Exporter, Headers, Settings, Source, spans_of};
 use serde_json::Value;
@@ -26,22 +26,25 @@ mod support;
 
 use support::Recorded;
 
-/// A collector that keeps the requests it took.
+/// A request that a collector answered.
+type Answered = (StatusCode, HeaderMap, Value);
+
+/// A collector that keeps the requests it answered.
 struct Collector {
     url: String,
-    taken: mpsc::UnboundedReceiver<(HeaderMap, Value)>,
+    answered: mpsc::UnboundedReceiver<Answered>,
 }
 
 #[derive(Clone)]
 struct Behind {
     /// The statuses of the next requests; 200 after them.
     statuses: Arc<Mutex<VecDeque<u16>>>,
-    sender: mpsc::UnboundedSender<(HeaderMap, Value)>,
+    sender: mpsc::UnboundedSender<Answered>,
 }
 
 impl Collector {
     async fn start(statuses: &[u16]) -> Collector {
-        let (sender, taken) = mpsc::unbounded_channel();
+        let (sender, answered) = mpsc::unbounded_channel();
         let behind = Behind {
             statuses: Arc::new(Mutex::new(statuses.iter().copied().collect())),
             sender,
@@ -52,15 +55,17 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Collector { url, taken }
+        Collector { url, answered }
     }
 
     /// Takes requests until there are this many spans.
     async fn spans(&mut self, number: usize) -> Vec<Value> {
         let mut spans = Vec::new();
         while spans.len() < number {
-            let (_, body) = self.taken.recv().await.unwrap();
-            spans.extend(spans_in(&body));
+            let (status, _, body) = self.answered.recv().await.unwrap();
+            if status.is_success() {
+                spans.extend(spans_in(&body));
+            }
         }
         spans
     }
@@ -69,11 +74,8 @@ impl Collector {
 async fn take(State(behind): State<Behind>, headers: HeaderMap, body: String) -> StatusCode {
     let status = behind.statuses.lock().unwrap().pop_front();
     let status = StatusCode::from_u16(status.unwrap_or(200)).unwrap();
-    if status.is_success() {
-        let _ = behind
-            .sender
-            .send((headers, serde_json::from_str(&body).unwrap()));
-    }
+    let body = serde_json::from_str(&body).unwrap();
+    let _ = behind.sender.send((status, headers, body));
     status
 }
 
@@ -112,7 +114,7 @@ async fn collector_gets_what_an_export_has() {
     let exporter = started.await.unwrap();
     recorded.append(journal.as_ref(), 0, recorded.lines.len());
     let expected = exported(&ledger, &recorded).await;
-    let (headers, first) = collector.taken.recv().await.unwrap();
+    let (_, headers, first) = collector.answered.recv().await.unwrap();
     assert_eq!(headers["authorization"], "Bearer t0ken");
     assert_eq!(headers["content-type"], "application/json");
     let mut sent = spans_in(&first);
@@ -148,18 +150,23 @@ async fn next_export_continues_where_the_last_one_ended() {
     let exporter = Exporter::start(ledger.clone(), settings.clone())
         .await
         .unwrap();
-    let last = recorded.lines.len() - 1;
+    // The record before the last ends the connection, and its span.
+    let last = recorded.lines.len() - 2;
     recorded.append(journal.as_ref(), 0, last);
     let before = exported(&ledger, &recorded).await;
     exporter.stop(A_MOMENT).await;
     assert_eq!(collector.spans(before.len()).await, before);
-    recorded.append(journal.as_ref(), last, last + 1);
+    recorded.append(journal.as_ref(), last, last + 2);
     let exporter = Exporter::start(ledger.clone(), settings).await.unwrap();
     let after = exported(&ledger, &recorded).await;
     exporter.stop(A_MOMENT).await;
     let rest = &after[before.len()..];
+    assert_eq!(rest.len(), 1);
     assert_eq!(collector.spans(rest.len()).await, rest);
-    assert!(collector.taken.try_recv().is_err(), "a span was sent again");
+    assert!(
+        collector.answered.try_recv().is_err(),
+        "a span was sent again"
+    );
 }
 
 #[tokio::test]
@@ -185,21 +192,22 @@ async fn journal_with_another_history_is_sent_whole() {
 #[tokio::test]
 async fn rejected_spans_do_not_block_later_ones() {
     let directory = tempfile::tempdir().unwrap();
-    let (mut collector, recorded) = (Collector::start(&[400]).await, Recorded::named("denied"));
+    let collector = Collector::start(&[400]).await;
+    let (mut collector, recorded) = (collector, Recorded::named("denied"));
     let journal = Arc::new(MemoryJournal::new());
     let ledger = Ledger::new(journal.clone());
-    let settings = settings(&collector, directory.path());
-    recorded.append(journal.as_ref(), 0, recorded.lines.len());
-    // From the first record on: its commit is at position 0.
-    std::fs::write(&settings.cursor, r#"{"position":0,"last":null}"#).unwrap();
-    let exporter = Exporter::start(ledger, settings.clone()).await.unwrap();
-    exporter.stop(A_MOMENT).await;
-    let later = Recorded::named("approved");
-    later.append(journal.as_ref(), 0, later.lines.len());
-    let ledger = Ledger::new(journal.clone() as Arc<dyn Journal>);
-    let expected = exported(&ledger, &later).await;
-    let exporter = Exporter::start(ledger, settings).await.unwrap();
-    let sent = collector.spans(expected.len()).await;
-    assert!(sent.ends_with(&expected), "{sent:?}");
+    let started = Exporter::start(ledger.clone(), settings(&collector, directory.path()));
+    let exporter = started.await.unwrap();
+    // The record before the last ends the connection, and its span.
+    let last = recorded.lines.len() - 2;
+    recorded.append(journal.as_ref(), 0, last);
+    let rejected = exported(&ledger, &recorded).await.len();
+    let (status, _, body) = collector.answered.recv().await.unwrap();
+    assert_eq!((status.as_u16(), spans_in(&body).len()), (400, rejected));
+    recorded.append(journal.as_ref(), last, last + 2);
+    let expected = exported(&ledger, &recorded).await;
+    let rest = &expected[rejected..];
+    assert_eq!(rest.len(), 1);
+    assert_eq!(collector.spans(rest.len()).await, rest);
     exporter.stop(A_MOMENT).await;
 }
