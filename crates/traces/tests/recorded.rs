@@ -158,6 +158,12 @@ fn runs_and_questions_are_those_of_the_audit() {
                 None => assert!(span.error.is_some(), "{} {span:?}", recorded.name),
             }
         }
+        let open = calls.iter().filter(|it| it.ended.is_none());
+        let open: BTreeSet<_> = open.map(|it| Some(it.seq.0)).collect();
+        for (id, span) in &ran {
+            let is_of_open = open.contains(&number(span, "recount.call.seq"));
+            assert!(is_of_open || started.contains_key(id), "{}", recorded.name);
+        }
         runs_seen += started.len();
     }
     assert!(waits >= 20 && runs_seen >= 30, "{waits} {runs_seen}");
