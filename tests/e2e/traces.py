@@ -161,6 +161,8 @@ def run_calls(service):
     ]:
         outcomes[made["call"]] = ended(client, session, made["call"])
         assert outcomes[made["call"]] == name, (name, outcomes)
+    # The connection of before ended with the killed process.
+    operator = Connection(service, service.operator)
     status, told = operator.ask("POST", f"/v1/sessions/{session}/close", {"reason": "done"})
     assert status == 200, (status, told)
     return outcomes
