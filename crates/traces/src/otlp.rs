@@ -163,12 +163,14 @@ struct JsonAttribute {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 enum JsonValue {
-    StringValue(String),
+    #[serde(rename = "stringValue")]
+    Text(String),
     /// A number as a string.
-    IntValue(String),
-    BoolValue(bool),
+    #[serde(rename = "intValue")]
+    Number(String),
+    #[serde(rename = "boolValue")]
+    Flag(bool),
 }
 
 /// `STATUS_CODE_ERROR`.
@@ -222,9 +224,9 @@ impl JsonAttribute {
         JsonAttribute {
             key: it.key,
             value: match it.value {
-                Value::Text(text) => JsonValue::StringValue(text),
-                Value::Number(number) => JsonValue::IntValue(number.to_string()),
-                Value::Flag(flag) => JsonValue::BoolValue(flag),
+                Value::Text(text) => JsonValue::Text(text),
+                Value::Number(number) => JsonValue::Number(number.to_string()),
+                Value::Flag(flag) => JsonValue::Flag(flag),
             },
         }
     }
