@@ -166,6 +166,7 @@ fn the_tree_keeps_to_the_design() {
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("server", root.join("crates/server/src")),
+        ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
         ("simulator", root.join("crates/simulator/src")),
         ("text", root.join("crates/text/src")),
@@ -259,7 +260,7 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "mcp" | "server" | "simulator" | "text" | "tool" | "wire" => {}
+        "cli" | "mcp" | "server" | "simulator" | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

@@ -131,6 +131,11 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/traces/src",
+        path: "crate",
+        order: &["content", "span", "otlp", "projection", "reading", "live"],
+    },
+    Part {
         folder: "crates/server/src",
         path: "crate",
         order: &[

@@ -122,6 +122,9 @@ mod terminal;
 #[cfg(feature = "serve")]
 #[path = "cli/tokens.rs"]
 mod tokens;
+#[cfg(unix)]
+#[path = "cli/traces.rs"]
+mod traces;
 #[path = "cli/unknown_kinds.rs"]
 mod unknown_kinds;
 #[path = "cli/verdicts.rs"]

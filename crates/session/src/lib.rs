@@ -103,6 +103,7 @@ pub use values::scope::{STATE_KEY_BYTES_MAX, Scope, UnfitKey, recorded_key};
 #[doc(hidden)]
 pub use values::secret;
 pub use values::time::Timestamp;
+pub use values::trace::{SpanId, SpanOf, TraceId};
 
 #[cfg(test)]
 mod spelling_tests;

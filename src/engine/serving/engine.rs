@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 use crate::control::Reloaded;
 use crate::engine::agents::agent::Agent;
@@ -31,7 +32,7 @@ use crate::engine::task::retrying_journal::{self, SpaceWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
 use crate::engine::task::yield_after_sync::YieldAfterSync;
 use crate::ledger::{Ledger, PausedCall, Seal, SessionSummary, Tail};
-use crate::session::{Seq, Session, SessionId};
+use crate::session::{Seq, Session, SessionId, SpanOf};
 use crate::tool::Temporary;
 
 /// The number of messages of a connection that wait for their session, before the reader waits.
@@ -285,7 +286,15 @@ impl Engine {
             inbox,
             own: own.clone(),
         };
-        tokio::spawn(yield_after_sync.serve(Box::pin(Box::new(task).serve(begin))));
+        // The ids of the session's OpenTelemetry span, so that log lines can be correlated with it.
+        let span = tracing::info_span!(
+            "session",
+            session = %id,
+            trace_id = %id.trace_id(),
+            span_id = %id.span_id(SpanOf::Session),
+        );
+        let serving = yield_after_sync.serve(Box::pin(Box::new(task).serve(begin)));
+        tokio::spawn(serving.instrument(span));
         TaskRef {
             inbox: own,
             failure,

@@ -7,7 +7,8 @@
 //! it. `document` and `section` read TOML with places, `reading`, `access_reading` and
 //! `agent_reading` the settings, `environment` the variables. `agents` and `tool_files` read the
 //! files that agents name, `identities` makes what `[access]` describes, `checks` finds what refers
-//! to nothing. `schema` is the JSON Schema, with `access_schema`.
+//! to nothing. `traces` has the section of that name. `schema` is the JSON Schema, with
+//! `access_schema`.
 
 mod access_reading;
 mod access_schema;
@@ -24,6 +25,7 @@ mod schema;
 mod section;
 mod settings;
 mod tool_files;
+mod traces;
 
 pub(crate) use agents::{LoadedAgent, load};
 pub(crate) use checks::{approvers, grants, programs, registered};

@@ -9,10 +9,11 @@ use super::document::{self, Node};
 use super::mistake::{Mistake, Place};
 use super::section::{Given, Mistakes, Section};
 use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
+use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 7] = [
-    "listen", "journal", "keys", "tls", "access", "limits", "agents",
+pub(super) const TOP: [&str; 8] = [
+    "listen", "journal", "keys", "tls", "access", "limits", "traces", "agents",
 ];
 
 /// The keys of `[keys]`.
@@ -71,6 +72,7 @@ fn settings(file: &Section<'_>) -> Settings {
             .section("limits")
             .map(|it| limits(&it))
             .unwrap_or_default(),
+        traces: file.section("traces").and_then(|it| traces(&it)),
         agents: agents
             .map(|(name, section)| (name, agent_reading::agent(&section)))
             .collect(),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::access_schema::access;
+use super::traces;
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -61,6 +62,12 @@ fn file() -> Value {
             ("tls", tls(), "The certificate of the service."),
             ("access", access(), "The ways to prove who sends a request."),
             ("limits", limits(), "The limits."),
+            (
+                "traces",
+                traces::schema(),
+                "The collector that takes the OpenTelemetry spans of sessions. Needs the feature \
+                 otel.",
+            ),
             ("agents", agents(), "The agents by their names."),
         ],
     )
@@ -346,7 +353,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{access_reading, agent_reading, reading};
+    use crate::config::{access_reading, agent_reading, reading, traces};
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -370,6 +377,7 @@ mod tests {
             assert_eq!(of(&role), all(&access_reading::ROLE));
         }
         assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
+        assert_eq!(of("/properties/traces"), all(&traces::TRACES));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));
         assert_eq!(of("/$defs/mcp"), all(&agent_reading::MCP));
         let policies = policy_file::schema();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::mistake::Place;
 use super::section::Given;
+use super::traces::TracesSettings;
 use recount::engine::Transcripts;
 use recount::session::PolicyChanges;
 use recount_server::{Grant, JwtAlgorithm};
@@ -20,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) tls: TlsSettings,
     pub(crate) access: AccessSettings,
     pub(crate) limits: LimitSettings,
+    /// The collector of traces, if there is one.
+    pub(crate) traces: Option<TracesSettings>,
     /// The agents by their names.
     pub(crate) agents: BTreeMap<String, AgentSettings>,
 }

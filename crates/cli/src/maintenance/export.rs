@@ -1,4 +1,4 @@
-//! `recount export`: writes the records as JSON lines, exactly as they are stored.
+//! `recount export`: writes the records as JSON lines, exactly as they are stored, or spans.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use recount_journal::{Trailer, export};
 
+use super::spans::{Exported, Format, SpanOptions};
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
-use crate::journal::{ids, opening};
-use crate::terminal::Screen;
+use crate::journal::{Keys, ids, opening};
+use crate::terminal::{Screen, Tone};
 use crate::text::count;
 use recount::ledger::Ledger;
 use recount::session::SessionId;
@@ -18,6 +19,9 @@ use recount::session::SessionId;
 ///
 /// The file can be verified with SHA-256 alone. Every object precedes the first record that names
 /// it. The trailer is the last line: a file without it is incomplete.
+///
+/// With --format otlp it writes OpenTelemetry spans instead, as `recount serve` sends them to a
+/// collector: the same ids and times. docs/traces.md describes them.
 #[derive(Args)]
 pub(crate) struct Export {
     /// The directory of the journal.
@@ -28,6 +32,13 @@ pub(crate) struct Export {
     /// The file to write, which appears when it is complete; `-` is standard output, the default.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The form.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    spans: SpanOptions,
+    #[command(flatten)]
+    keys: Keys,
     #[command(flatten)]
     force: Force,
 }
@@ -35,15 +46,22 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let ledger = opening::looking(&self.path, screen)?;
+        if self.format == Format::Records && self.spans.is_given() {
+            let what = "--with and --service-name are only for --format otlp";
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
         let session = match &self.session {
             Some(text) => Some(ids::session(&ledger, text).await?),
             None => None,
         };
-        match self
-            .out
-            .as_deref()
-            .filter(|it| !destination::is_standard(it))
-        {
+        let out = self.out.as_deref();
+        let out = out.filter(|it| !destination::is_standard(it));
+        if self.format == Format::Otlp {
+            let ledger = self.keys.of(ledger)?;
+            self.write_spans(&ledger, session, out, screen).await?;
+            return Ok(Exit::Ok);
+        }
+        match out {
             None => drop(write(&ledger, session, screen.writer()).await?),
             Some(path) => {
                 let trailer = write_file(&ledger, session, path, self.force).await?;
@@ -57,6 +75,38 @@ impl Export {
             }
         }
         Ok(Exit::Ok)
+    }
+
+    async fn write_spans(
+        &self,
+        ledger: &Ledger,
+        session: Option<SessionId>,
+        out: Option<&Path>,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let Some(path) = out else {
+            let written = self.spans.write(ledger, session, screen.writer()).await?;
+            note_sealed(&written);
+            return Ok(());
+        };
+        let mut file = WholeFile::create(path, self.force)?;
+        let written = self.spans.write(ledger, session, file.writer()).await?;
+        file.finish()?;
+        note_sealed(&written);
+        let (spans, sessions) = (
+            count(written.spans, "span"),
+            count(written.sessions, "session"),
+        );
+        let line = format!("Exported {spans} of {sessions} to {}", path.display());
+        screen.toned(Tone::Good, &line)
+    }
+}
+
+/// Says on standard error which sessions are missing.
+fn note_sealed(written: &Exported) {
+    if written.sealed > 0 {
+        let sealed = count(written.sealed, "sealed session");
+        eprintln!("note: {sealed} left out, because the keys are not here (--keys DIR)");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands for a whole journal: copies, exports, verification, repair.
 //!
-//! This room knows records, objects and hashes, but not the meaning of a session.
+//! This room knows records, objects and hashes. Only `spans`, the other form of an export, knows
+//! what sessions are.
 //!
 //! Read `backup` with `restore` and `export` with `import` first, then `verify`, `repair` and
 //! `compact`.
@@ -11,6 +12,7 @@ mod export;
 mod import;
 mod repair;
 mod restore;
+mod spans;
 mod verify;
 
 pub(crate) use backup::Backup;

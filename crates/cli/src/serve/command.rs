@@ -15,6 +15,7 @@ use super::connections::{ConnectionLimits, Connections, Door};
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
+use super::traces::{self, Traces};
 use super::{start, token_file};
 use crate::config::{self, Config, Given};
 use crate::failures::{Exit, Failure};
@@ -56,6 +57,7 @@ struct Running {
     engine: Engine,
     service: Service,
     connections: Connections,
+    traces: Traces,
 }
 
 impl Serve {
@@ -70,6 +72,7 @@ impl Serve {
             None
         });
         mistakes.extend(config.unreachable());
+        mistakes.extend(traces::mistakes(&config));
         config.sound(mistakes)?;
         let tokens = Arc::new(token_file::open(&config)?);
         let access = start::access(&config, tokens.clone())?;
@@ -92,6 +95,7 @@ impl Serve {
             agents = agents::with_servers(&config.settings, agents) => agents?,
         };
         let engine = start::open(&config, agents, reloader.clone()).await?;
+        let traces = traces::start(&config, &engine).await?;
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
@@ -108,6 +112,7 @@ impl Serve {
             engine,
             service,
             connections,
+            traces,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
@@ -179,6 +184,9 @@ impl Running {
         if !self.connections.ended(grace).await {
             tracing::warn!("requests did not end within the grace period");
         }
+        // Before the journal is closed. The spans of what the shutdown records follow with the next
+        // start.
+        self.traces.stop().await;
         let rest = grace.saturating_sub(begun.elapsed());
         let shut = self.engine.shutdown(rest).await;
         // Requests that wait for a session have ended with it.

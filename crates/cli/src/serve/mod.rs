@@ -5,8 +5,8 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, and `reload` the parts that are read anew while the service runs. `token`,
-//! `init` and `check` are the commands of these names.
+//! their MCP servers, `traces` the export of spans, and `reload` the parts that are read anew while
+//! the service runs. `token`, `init` and `check` are the commands of these names.
 
 mod agents;
 mod check;
@@ -19,6 +19,11 @@ mod start;
 mod tls;
 mod token;
 mod token_file;
+#[cfg(feature = "otel")]
+mod traces;
+#[cfg(not(feature = "otel"))]
+#[path = "no_traces.rs"]
+mod traces;
 
 pub(crate) use check::Check;
 pub(crate) use command::Serve;

@@ -72,7 +72,7 @@ fn config_of(settings: &TlsSettings) -> Result<Option<ServerConfig>, Vec<Mistake
     Ok(Some(config))
 }
 
-type File = Given<std::path::PathBuf>;
+pub(super) type File = Given<std::path::PathBuf>;
 
 fn chain_of(file: &File) -> Result<Vec<CertificateDer<'static>>, Mistake> {
     let text = file.read(FILE_BYTES_MAX)?;
@@ -85,15 +85,20 @@ fn chain_of(file: &File) -> Result<Vec<CertificateDer<'static>>, Mistake> {
 }
 
 fn key_of(file: &File) -> Result<PrivateKeyDer<'static>, Mistake> {
-    expect_private(file)?;
-    let text = file.read(FILE_BYTES_MAX)?;
+    let text = private_text(file, "use the key")?;
     // The error of the reader may quote a line of the file.
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|_| file.mistake("expected a private key in PEM, found none that can be read"))
 }
 
-/// Rejects a key that every user of the machine can read.
-fn expect_private(file: &File) -> Result<(), Mistake> {
+/// Reads a file with a secret. `danger` completes "so every user can".
+pub(super) fn private_text(file: &File, danger: &str) -> Result<String, Mistake> {
+    expect_private(file, danger)?;
+    file.read(FILE_BYTES_MAX)
+}
+
+/// Rejects a secret that every user of the machine can read.
+fn expect_private(file: &File, danger: &str) -> Result<(), Mistake> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -104,11 +109,11 @@ fn expect_private(file: &File) -> Result<(), Mistake> {
         let mode = facts.permissions().mode() & 0o777;
         if mode & 0o007 != 0 {
             let path = file.value.display();
-            let what = format!("{path} has the mode {mode:03o}, so every user can use the key");
+            let what = format!("{path} has the mode {mode:03o}, so every user can {danger}");
             return Err(file.mistake(what));
         }
     }
     #[cfg(not(unix))]
-    let _ = file;
+    let _ = (file, danger);
     Ok(())
 }

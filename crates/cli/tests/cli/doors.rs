@@ -315,6 +315,12 @@ fn trace_has_no_content() {
         assert!(told.contains(words), "expected {words:?} in {told}");
     }
     assert!(!told.contains("amount_cents"), "{told}");
+    // The ids of the session's OpenTelemetry span stand beside the session.
+    let trace_id = bench.session("demo").replace('-', "");
+    assert!(
+        told.contains(&format!("trace_id={trace_id} span_id=")),
+        "{told}"
+    );
 }
 
 #[test]

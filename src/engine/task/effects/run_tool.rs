@@ -22,7 +22,7 @@ use crate::engine::task::record::implementations::check_approved;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::outcomes::Telling;
 use crate::ledger::Ledger;
-use crate::session::{Call, Hook, Json, Seq, SessionId};
+use crate::session::{Call, Hook, Json, Seq, SessionId, SpanOf};
 use crate::tool::{
     EVENTS_WAITING_MAX, Emitter, Identity, PolicyTool, State, Ticket, ToolContext, ToolError,
     ToolOutcome,
@@ -60,7 +60,16 @@ impl SessionTask {
         let cancelled = CancellationToken::new();
         let run = self.run_of(seq, attempt, call, of_agent, cancelled.clone());
         let (session, tool) = (self.id, &call.name);
-        let span = tracing::info_span!("call", %session, call = seq.0, %tool, attempt);
+        // With the ids of the call's OpenTelemetry span, and never with arguments.
+        let span = tracing::info_span!(
+            "call",
+            %session,
+            call = seq.0,
+            %tool,
+            attempt,
+            trace_id = %session.trace_id(),
+            span_id = %session.span_id(SpanOf::Call(seq)),
+        );
         tracing::debug!(%session, call = seq.0, %tool, attempt, "tool starts");
         let (beginning, slot) = (run.beginning.clone(), run.slot.clone());
         // Boxed, so that the future is not moved.

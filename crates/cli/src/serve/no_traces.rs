@@ -1,0 +1,24 @@
+//! The export of traces in a program without the feature `otel`: a collector is refused.
+
+use crate::config::{Config, Mistake};
+use crate::failures::Failure;
+use recount::engine::Engine;
+
+/// The export of a service that has none.
+pub(super) struct Traces;
+
+/// The mistake of `[traces]`.
+pub(super) fn mistakes(config: &Config) -> Vec<Mistake> {
+    let what = "this recount was built without the feature `otel`, so it sends no spans";
+    let given = config.settings.traces.iter();
+    given.map(|it| it.endpoint.mistake(what)).collect()
+}
+
+/// Starts nothing. The mistakes were reported before.
+pub(super) async fn start(_: &Config, _: &Engine) -> Result<Traces, Failure> {
+    Ok(Traces)
+}
+
+impl Traces {
+    pub(super) async fn stop(self) {}
+}
