@@ -280,7 +280,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn every_history_has_one_span_a_call(history in histories(toolbox().plain("look_up").gated("pay"))) {
+    fn every_history_has_one_span_a_call(
+        history in histories(toolbox().plain("look_up").gated("pay"))
+    ) {
         let session = history.session();
         let trace = |facts: &[Fact]| {
             let mut tracer = Tracer::new(session.id, false, Content::default());

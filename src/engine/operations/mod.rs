@@ -3,8 +3,8 @@
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
 //! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
-//! requests, and `leaves` standing leaves; `folded` is the state of a session; `call_end` reads the
-//! outcome of an ended call; `pausing` is the stop switch; `claiming` and `claim` let clients run calls; `erasing` deletes keys and
+//! requests, and `leaves` standing leaves; `call_end` reads the outcome of an ended call; `pausing`
+//! is the stop switch; `claiming` and `claim` let clients run calls; `erasing` deletes keys and
 //! records nothing in a session.
 
 mod answering;
@@ -19,7 +19,6 @@ pub(super) mod closing;
 pub(in crate::engine) mod desk;
 mod desk_turn;
 mod erasing;
-mod folded;
 mod following;
 mod leaves;
 pub(super) mod operation;

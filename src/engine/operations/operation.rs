@@ -11,8 +11,8 @@ use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::{ClaimKey, Ledger, PauseTarget};
 use crate::session::{
-    Actor, Command, Event, Finding, Json, Observation, RequestId, Seq, SessionId, Timestamp,
-    UnfitAnswer,
+    Actor, Command, Event, Finding, Json, Observation, RequestId, Seq, Session, SessionId,
+    Timestamp, UnfitAnswer,
 };
 use crate::tool::{Ticket, ToolConfirmation};
 
@@ -328,6 +328,14 @@ impl Executor<'_> {
         match self {
             Executor::Engine(engine) => engine.command(session, command).await,
             Executor::Desk(desk) => desk.take(session, command).await,
+        }
+    }
+
+    /// Returns the current state of a session, as [`Engine::folded`] does.
+    pub(super) async fn folded(&self, session: SessionId) -> Result<Session, Error> {
+        match self {
+            Executor::Engine(engine) => engine.folded(session).await,
+            Executor::Desk(desk) => Ok(desk.ledger.load(session).await?.session),
         }
     }
 

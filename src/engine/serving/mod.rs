@@ -1,7 +1,8 @@
 //! The engine itself: its agents, its sessions' tasks, and the alarm that wakes them.
 //!
-//! Read `engine`, then `restart` for the start of a new process.
+//! Read `engine`, then `restart` for the start of a new process; `folded` is the state of a session.
 
 mod alarm_task;
 pub(super) mod engine;
+mod folded;
 mod restart;

@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn agent_records_what_its_settings_name() {
-        let file = "[agents.a]\nrecord_transcripts = \"none\"\n[agents.b]\n";
+        let file = "[agents.a]\nrecord_transcripts = \"none\"\n[agents.b]\n\
+                    [agents.c]\nrecord_transcripts = \"redacted\"\n";
         let (settings, _) = reading::read(file, Path::new("recount.toml"));
         let (loaded, _) = load(&settings);
         let agents = loaded.iter().zip(settings.agents.values());
@@ -256,8 +257,10 @@ mod tests {
             agents.map(|(it, settings)| format!("{:?}", it.agent(settings, Toolset::new())));
         let agents: Vec<String> = agents.collect();
         assert!(
-            matches!(&agents[..], [a, b]
-                if a.contains("transcripts: None") && b.contains("transcripts: Full")),
+            matches!(&agents[..], [a, b, c]
+                if a.contains("transcripts: None")
+                    && b.contains("transcripts: Full")
+                    && c.contains("transcripts: Redacted")),
             "{agents:?}"
         );
     }

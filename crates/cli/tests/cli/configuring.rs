@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::program::{Bench, Run};
-use crate::web::{Web, token};
+use crate::web::{Web, secret, token};
 
 /// A sound configuration with everything but TLS.
 const SOUND: &str = r#"
@@ -137,8 +137,44 @@ fn lists_syntax(bench: &Bench) {
 }
 
 #[test]
+fn unknown_keys_and_unfit_values_are_mistakes() {
+    let bench = Bench::new();
+    bench.write(
+        "recount.toml",
+        "journal = \" \"\n\"a\\u001b[2J\" = 1\n[keys]\nstore = \"k\"\nmaster = 1\n\
+         [tls]\ncert = 1\ncertificate = \"c\"\nkey = \"k\"\n[limits]\nconnection = 1\n\
+         head_time = \"0s\"\n[access]\npublic_url = \"ftp://recount.example\"\n",
+    );
+    let run = bench.run("check").fails(2, "config-file");
+    assert!(!run.err.contains('\u{1b}'), "{run:?}");
+    run.prints_error(&[
+        "recount.toml:1:11: journal: expected a path",
+        "recount.toml:2:1: a",
+        "recount.toml:5:1: keys.master: unknown key",
+        "recount.toml:7:1: tls.cert: unknown key",
+        "recount.toml:11:1: limits.connection: unknown key",
+        "recount.toml:12:13: limits.head_time: expected a time longer than 0",
+        "recount.toml:14:14: access.public_url: expected a URL",
+    ]);
+    bench.write("recount.toml", "listen = \"0.0.0.0:1\"\n");
+    lists(
+        bench.run("check"),
+        &[
+            "recount.toml:1:10: listen: other machines reach 0.0.0.0:1, so [tls]",
+            "recount.toml:1:10: listen: other machines reach 0.0.0.0:1, so public_url",
+            "recount.toml:1:10: listen: other machines reach 0.0.0.0:1, so tokens",
+        ],
+    );
+    let spaces = " ".repeat(1 << 20);
+    bench.write("recount.toml", &format!("journal = \"j\"{spaces}\n"));
+    bench.run("check").fails(1, "io");
+}
+
+#[test]
 fn references_to_nothing_are_mistakes() {
     let bench = sound();
+    // An expired token gives nothing.
+    token(&bench, "eve --role viewer --expires 1ms");
     bench.write("tools.toml", &TOOLS.replace("\"sh\"", "\"./nowhere.sh\""));
     bench.write(
         "policies.toml",
@@ -310,10 +346,29 @@ fn service_of_a_new_configuration_seals() {
     bench.run("init").ends_with(0);
     let config = fs::read_to_string(bench.path("recount.toml")).unwrap();
     let listening = config.replace("127.0.0.1:7878", "127.0.0.1:0");
-    bench.write("recount.toml", &(listening + "[agents.orders]\n"));
+    let agents = "[agents.orders]\n[agents.open]\nsealed = false\n";
+    bench.write("recount.toml", &(listening + agents));
     let web = Web::of(bench.start("serve --json"));
-    assert_eq!(web.get("", "/readyz").status, 200);
+    let root = token(&bench, "root --role admin");
+    for agent in ["orders", "open"] {
+        let session = serde_json::json!({"agent": agent, "external_id": "ticket-77"});
+        let opened = web.post(secret(&root), "/v1/sessions", &session);
+        assert_eq!(opened.status, 201, "{opened:?}");
+    }
     drop(web);
+    // Without the keys, the records of one of them are not read.
+    let listed = bench.run("sessions recount-journal --json").ends_with(0);
+    let listed = listed.json_lines();
+    let sealed = |agent: &str| -> Vec<_> {
+        let named = listed.iter().filter(|it| it["agent"] == agent);
+        named.map(|it| it["sealed"] == true).collect()
+    };
+    assert_eq!(
+        (sealed("open"), sealed("orders")),
+        (vec![false], vec![]),
+        "{listed:?}"
+    );
+    assert_eq!(listed.len(), 2);
     bench.write("recount-master-key", &"a".repeat(64));
     bench.run("serve --json").fails(6, "wrong-master-key");
     lists(bench.run("check"), &["recount.toml:"]);

@@ -32,6 +32,7 @@ jwks_file = "jwks.json"
 value = "acme-support"
 role = "approver"
 labels = { tenant = "acme" }
+tools = ["refund"]
 "#;
 
 /// The public key of the tokens below. Their private key was not kept.
@@ -123,7 +124,8 @@ fn user_of_the_proxy_comes_through_its_socket_alone() {
 #[test]
 fn socket_replaces_only_one_that_no_process_serves() {
     let bench = Bench::new();
-    let shared = PROXY.replace("[[", "socket_mode = \"0660\"\n[[");
+    let more = "socket_mode = \"0660\"\nissuer = \"sso\"\nuser_header = \"X-User\"\n[[";
+    let shared = PROXY.replace("[[", more);
     bench.write("recount.toml", &shared);
     let path = bench.path("proxy.sock");
     bench.write("proxy.sock", "kept");
@@ -136,7 +138,9 @@ fn socket_replaces_only_one_that_no_process_serves() {
     drop(taken);
     let web = Web::start(&bench, "");
     assert_eq!(mode(&bench), 0o660);
-    assert_eq!(through(&bench, &user("ada", "")).status, 200);
+    assert_eq!(through(&bench, &user("ada", "")).status, 401);
+    let me = through(&bench, "x-user: ada\r\n").json();
+    assert_eq!(me["actor"]["issuer"], "sso", "{me}");
     drop(web);
     let left: Vec<_> = fs::read_dir(bench.path("")).unwrap().collect();
     let hidden = |it: &std::io::Result<fs::DirEntry>| {
@@ -155,7 +159,12 @@ fn jwt_of_the_configured_issuer_is_admitted() {
     let me = web.get(TOKEN, "/v1/me").json();
     assert_eq!(me["actor"]["issuer"], "https://login.example", "{me}");
     assert_eq!(me["actor"]["groups"], json!(["staff"]));
-    let grant = json!({"role": "approver", "agents": "any", "labels": {"tenant": "acme"}});
+    let grant = json!({
+        "role": "approver",
+        "agents": "any",
+        "labels": {"tenant": "acme"},
+        "tools": ["refund"],
+    });
     assert_eq!(me["grants"], json!([grant]));
     let foreign = web.get(FOREIGN, "/v1/me");
     assert_eq!(
@@ -294,6 +303,31 @@ fn issuer_of_jwts_is_taken_anew() {
 }
 
 #[test]
+fn settings_of_the_issuer_count() {
+    let bench = Bench::new();
+    bench.write("jwks.json", r#"{"keys":[]}"#);
+    let with = |more: &str| {
+        let more = format!("audience = \"recount\"\n{more}\n");
+        bench.write(
+            "recount.toml",
+            &JWT.replace("audience = \"recount\"\n", &more),
+        );
+        Web::start(&bench, "")
+    };
+    let web = with("refetch_after = \"0s\"\nroles_claim = \"groups\"\ngroups_claim = \"roles\"");
+    assert_eq!(web.get(TOKEN, "/v1/me").status, 401, "there is no key yet");
+    bench.write("jwks.json", JWKS);
+    let me = web.get(TOKEN, "/v1/me").json();
+    assert_eq!(me["actor"]["roles"], json!(["staff"]), "{me}");
+    assert_eq!(me["actor"]["groups"], json!(["acme-support"]));
+    assert_eq!(me["grants"], json!([]));
+    web.ask_to_end();
+    assert!(web.program.ends_well());
+    let web = with("algorithms = [\"ES256\"]");
+    assert_eq!(web.get(TOKEN, "/v1/me").status, 401);
+}
+
+#[test]
 fn mistakes_about_identities_have_their_lines() {
     let bench = Bench::new();
     let lines = |config: &str| mistakes_of(&bench, config);
@@ -304,6 +338,27 @@ fn mistakes_about_identities_have_their_lines() {
         &[
             "2 access.jwt.issuer: expected an issuer other than recount",
             "7 access.proxy.user_header: expected the name of a header",
+        ],
+    );
+    let jwt = "[access.jwt]\nissuer = \"i\"\naudience = \"a\"\n";
+    expected(
+        &format!("{jwt}jwks_url = \"https://login.example\"\njwks_file = \"k\"\n"),
+        &["5 access.jwt.jwks_file: expected either jwks_url or jwks_file"],
+    );
+    expected(
+        &format!("{jwt}jwks_file = \"k\"\njwks_authorities = \"ca.pem\"\n"),
+        &["5 access.jwt.jwks_authorities: expected it with jwks_url"],
+    );
+    expected(
+        "[access]\ntokns = \"t\"\n[access.jwt]\nkey = 1\nissuer = \"i\"\naudience = \"a\"\n\
+         jwks_url = \"https://login.example\"\n\
+         [[access.jwt.roles]]\nvalue = \"v\"\nrole = \"viewer\"\nagent = \"a\"\n\
+         [agents.a]\nmodle = \"m\"\n",
+        &[
+            "2 access.tokns: unknown key",
+            "4 access.jwt.key: unknown key",
+            "11 access.jwt.roles.agent: unknown key",
+            "13 agents.a.modle: unknown key",
         ],
     );
     expected(
@@ -340,7 +395,14 @@ fn mistakes_about_identities_have_their_lines() {
     let asking = "[agents.a]\n[[agents.a.client_tools]]\nname = \"pay\"\n\
                   description = \"Pays\"\nconfirm = \"Pay?\"\n\
                   approvers = { groups = [\"staff\"] }\n";
-    assert_eq!(lines(&format!("{JWT}{asking}")), Vec::<String>::new());
+    let of_a_role = asking.replace("groups", "roles");
+    for identities in [
+        format!("{JWT}{asking}"),
+        format!("{PROXY}{asking}"),
+        format!("{JWT}{of_a_role}"),
+    ] {
+        assert_eq!(lines(&identities), Vec::<String>::new(), "{identities}");
+    }
     assert_eq!(lines(asking).len(), 1);
 }
 
@@ -389,4 +451,46 @@ fn failed_credentials_are_limited_and_lock_no_one_out() {
     );
     assert!(refused.header("retry-after").parse::<u32>().unwrap() <= 60);
     assert_eq!(web.get(secret(&ada), "/v1/me").status, 200);
+}
+
+#[test]
+fn limits_of_the_configuration_count() {
+    let bench = Bench::new();
+    let limits = "[limits]\nbody_bytes = 30\nstreams = 1\nwaiting = 1\n";
+    bench.write("recount.toml", limits);
+    let web = Web::start(&bench, "--journal j");
+    let (root, bob) = (
+        token(&bench, "root --role admin"),
+        token(&bench, "bob --role client"),
+    );
+    let large = json!({"target": "everything", "reason": "x"});
+    assert_eq!(web.post(secret(&root), "/v1/pause", &large).status, 413);
+    let open = |token: &Value, line: &str, body: &str| {
+        let mut held = web.connect();
+        let text = request(&web.host, line, &bearer(secret(token)), body);
+        held.write_all(text.as_bytes()).unwrap();
+        held
+    };
+    let taken = |metric: &str| {
+        let metrics = web.get(secret(&root), "/metrics").body;
+        metrics.lines().any(|it| it == format!("{metric} 1"))
+    };
+    let _stream = open(&root, "GET /v1/pending/events", "");
+    while !taken("recount_streams") {}
+    assert_eq!(web.get(secret(&root), "/v1/pending/events").status, 429);
+    let claim = r#"{"claim":"w1","wait":60}"#;
+    let _waiting = open(&bob, "POST /v1/claims", claim);
+    while !taken("recount_waiting_requests") {}
+    let claim: Value = serde_json::from_str(claim).unwrap();
+    assert_eq!(web.post(secret(&bob), "/v1/claims", &claim).status, 429);
+}
+
+#[test]
+fn requests_of_a_person_are_limited_as_configured() {
+    let bench = Bench::new();
+    bench.write("recount.toml", "[limits]\nrequests_per_second = 1\n");
+    let web = Web::start(&bench, "--journal j");
+    let ada = token(&bench, "ada --role viewer");
+    let mut statuses = (0..100).map(|_| web.get(secret(&ada), "/v1/me").status);
+    assert!(statuses.any(|it| it == 429));
 }

@@ -105,6 +105,10 @@ fn reachable_address_needs_access_and_encryption() {
     assert_eq!(web.get(secret(&ada), "/v1/me").status, 421);
     web.host = "recount.example".to_owned();
     assert_eq!(web.get(secret(&ada), "/v1/me").status, 200);
+    drop(web);
+    // A proxy makes the whole network a client of this machine.
+    let web = Web::start(&bench, "");
+    assert!(web.ready["link"].is_null(), "{}", web.ready);
 }
 
 #[test]

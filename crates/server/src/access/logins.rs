@@ -197,6 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn new_logins_displace_the_oldest() {
+        let (logins, now) = (Logins::default(), Timestamp(0));
+        let links: Vec<Secret> = (0..=LINKS_MAX)
+            .map(|_| logins.link(ada(), now).unwrap())
+            .collect();
+        let opens = |it: &Secret| logins.open(it.expose(), now).unwrap().is_some();
+        assert!(!opens(&links[0]));
+        assert!(links[1..].iter().all(opens));
+        let cookies: Vec<Secret> = (0..=COOKIES_MAX)
+            .map(|_| logins.open_for(ada(), now).unwrap())
+            .collect();
+        let is_known = |it: &Secret| logins.recognise(it.expose(), now).is_some();
+        assert!(!is_known(&cookies[0]));
+        assert!(cookies[1..].iter().all(is_known));
+    }
+
+    #[test]
     fn cookie_is_found_among_others() {
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, "a=1; recount=x=y ;b=2".parse().unwrap());

@@ -118,3 +118,46 @@ impl Principal {
         self.grants.iter().any(|it| it.agents.covers(agent))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use recount::session::Identity;
+
+    use super::*;
+
+    fn with(grants: impl IntoIterator<Item = Grant>) -> Principal {
+        Principal::new(Actor::token("ada"), grants.into_iter().collect())
+    }
+
+    #[test]
+    fn highest_of_the_covering_roles_counts() {
+        let viewer = Grant::everywhere(Role::Viewer);
+        let operator = Grant::everywhere(Role::Operator).of_agent("support");
+        let ada = with([operator, viewer]);
+        let role_in = |agent| ada.role_in(agent, &BTreeMap::new());
+        assert_eq!(role_in("support"), Some(Role::Operator));
+        assert_eq!(role_in("billing"), Some(Role::Viewer));
+        assert_eq!(ada.role_over_everything(), Some(Role::Viewer));
+    }
+
+    #[test]
+    fn narrow_grant_is_none_over_everything() {
+        let admin = || Grant::everywhere(Role::Admin);
+        for narrow in [admin().of_agent("support"), admin().with_label("a", "b")] {
+            let ada = with([narrow.clone()]);
+            assert_eq!(ada.role_over_everything(), None, "{narrow:?}");
+        }
+        let ada = with([admin().of_agent("support").with_label("a", "b")]);
+        assert_eq!(ada.role_over_agent("support"), None);
+    }
+
+    #[test]
+    fn same_name_of_another_issuer_is_another_person() {
+        let of = |issuer: &str| {
+            let actor = Actor::token("ada").with_identity(Identity::of(issuer));
+            Principal::new(actor, Vec::new()).who()
+        };
+        assert_eq!(of("sso"), of("sso"));
+        assert_ne!(of("sso"), of("recount"));
+    }
+}

@@ -156,6 +156,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(take("a", 9000), Ok(()));
         }
+        assert_eq!(take("a", 9000), Err(100), "a full bucket takes no more");
         assert_eq!(take("a", 0), Err(100), "the clock was set back");
     }
 
@@ -165,7 +166,32 @@ mod tests {
         for key in 0..SWEEP_FROM {
             buckets.take(key, Timestamp(0)).unwrap();
         }
-        buckets.take(SWEEP_FROM, Timestamp(100)).unwrap();
+        buckets.take(0, Timestamp(100)).unwrap();
         assert_eq!(buckets.state().full_at.len(), 1);
+    }
+
+    #[test]
+    fn sweep_keeps_empty_buckets() {
+        let buckets = Buckets::new(100, 1);
+        for key in 0..SWEEP_FROM {
+            buckets.take(key, Timestamp(0)).unwrap();
+        }
+        assert_eq!(buckets.take(0, Timestamp(99)), Err(1));
+    }
+
+    #[test]
+    fn rate_of_zero_counts_as_one() {
+        let none = Rates {
+            requests_per_second: 0,
+            failures_per_minute: 0,
+        };
+        let (counted, now) = (Counted::new(none), Timestamp(0));
+        let ada = Principal::new(recount::session::Actor::token("ada"), Vec::new());
+        for _ in 0..2 {
+            assert!(counted.request(&ada, now).is_ok());
+        }
+        assert!(counted.request(&ada, now).is_err());
+        assert!(counted.failure(None, now).is_ok());
+        assert!(counted.failure(None, now).is_err());
     }
 }

@@ -243,3 +243,40 @@ impl Grant {
         self.agents.covers(agent) && self.labels.iter().all(has)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_that_drive_are_those_of_programs_and_operators() {
+        let driving: Vec<Role> = Role::ALL.into_iter().filter(|it| it.may_drive()).collect();
+        assert_eq!(driving, [Role::Client, Role::Operator, Role::Admin]);
+    }
+
+    #[test]
+    fn empty_scope_covers_nothing() {
+        let nowhere = Grant {
+            agents: AgentScope::Only(BTreeSet::new()),
+            tools: Some(BTreeSet::new()),
+            ..Grant::everywhere(Role::Admin)
+        };
+        assert!(!nowhere.covers("support", &BTreeMap::new()));
+        assert!(!nowhere.covers_tool("refund"));
+    }
+
+    #[test]
+    fn grant_covers_sessions_with_all_its_labels() {
+        let of = |labels: &[(&str, &str)]| {
+            let owned = labels
+                .iter()
+                .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            let grant = Grant::everywhere(Role::Viewer).with_label("tenant", "acme");
+            let grant = grant.with_label("site", "berlin");
+            grant.covers("support", &owned.collect())
+        };
+        assert!(of(&[("tenant", "acme"), ("site", "berlin"), ("more", "x")]));
+        assert!(!of(&[("tenant", "acme")]));
+        assert!(!of(&[("tenant", "acme"), ("site", "paris")]));
+    }
+}

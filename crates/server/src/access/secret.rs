@@ -113,6 +113,14 @@ mod tests {
         assert_ne!(one, other);
         let random = one.expose().strip_prefix("rct_").unwrap();
         assert_eq!(URL_SAFE_NO_PAD.decode(random).unwrap().len(), RANDOM_BYTES);
+        let parts = |it: &Secret| {
+            let random = it.expose().strip_prefix("rct_").unwrap();
+            let bytes = URL_SAFE_NO_PAD.decode(random).unwrap();
+            bytes.chunks(8).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        for (one, other) in parts(&one).iter().zip(parts(&other)) {
+            assert_ne!(*one, other, "a part is not random");
+        }
         assert_eq!(format!("{one:?}"), "Secret(..)");
     }
 
@@ -123,6 +131,16 @@ mod tests {
         let read: SecretHash = serde_json::from_str(&text).unwrap();
         assert!(read.matches(&hash));
         assert!(!read.matches(&SecretHash::of("rct_y")));
-        assert!(serde_json::from_str::<SecretHash>(r#""00""#).is_err());
+        assert_eq!(format!("{hash:?}"), "SecretHash(..)");
+        let (mut other, last) = (hash, RANDOM_BYTES - 1);
+        other.0[last] ^= 1;
+        assert!(!other.matches(&hash), "the last byte counts");
+        for text in [
+            r#""00""#.to_owned(),
+            text.replacen('"', "\"0", 1),
+            text.replacen('"', "\"x", 1),
+        ] {
+            assert!(serde_json::from_str::<SecretHash>(&text).is_err(), "{text}");
+        }
     }
 }

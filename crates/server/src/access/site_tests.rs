@@ -53,6 +53,9 @@ fn rebound_or_doubtful_host_is_refused() {
     }
     let twice = request("GET", &[("host", "localhost"), ("host", "localhost")]);
     assert!(check_host(&twice, None).is_err());
+    let mut other_target = request("GET", &[("host", "localhost")]);
+    other_target.uri = "http://127.0.0.1/v1/pause".parse().unwrap();
+    assert!(check_host(&other_target, None).is_err());
     assert!(check_host(&request("GET", &[]), None).is_err());
     let public_unset = request("GET", &[("host", "recount.example")]);
     assert!(check_host(&public_unset, None).is_err());
@@ -95,6 +98,10 @@ fn pages_of_other_sites_may_not_change() {
             ("origin", "https://attacker.example"),
         ],
         vec![("host", "localhost:7878"), ("origin", "null")],
+        vec![
+            ("host", "localhost:7878"),
+            ("origin", "ftp://localhost:7878"),
+        ],
         vec![
             ("host", "attacker.example"),
             ("origin", "http://attacker.example"),

@@ -101,3 +101,33 @@ impl NewCall {
         handle.begin_call(&self.tool, args, &self.key, by).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use recount::prelude::Agent;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn session_of_the_oldest_use_gives_way() {
+        let engine = Engine::in_memory().agent("a", Agent::new());
+        let engine = engine.open().await.unwrap();
+        let (held, mut ids) = (HeldSessions::default(), Vec::new());
+        for _ in 0..HELD_MAX {
+            let handle = engine.session("a").open().await.unwrap();
+            ids.push(handle.session_id());
+            held.hold(handle);
+        }
+        // The oldest one is used again, and another one is held a second time.
+        assert!(held.get(ids[0]).is_some());
+        let twice = held.get(ids[1]).unwrap();
+        held.hold(twice);
+        assert_eq!(held.table().len(), HELD_MAX);
+        held.hold(engine.session("a").open().await.unwrap());
+        assert_eq!(held.table().len(), HELD_MAX);
+        assert!(held.get(ids[0]).is_some() && held.get(ids[1]).is_some());
+        assert!(held.get(ids[2]).is_none());
+        held.forget(ids[0]);
+        assert!(held.get(ids[0]).is_none());
+    }
+}

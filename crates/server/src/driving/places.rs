@@ -125,12 +125,30 @@ mod tests {
         let _second = of("ada").take("tests").unwrap();
         assert!(of("ada").take("tests").is_err());
         let other = of("bob").take("tests").unwrap();
-        assert!(of("bob").take("tests").is_err(), "all are taken");
+        for _ in 0..3 {
+            // A place that is refused is not kept.
+            assert!(of("bob").take("tests").is_err(), "all are taken");
+        }
         drop(first);
         let _third = of("ada").take("tests").unwrap();
         assert!(of("ada").take("tests").is_err(), "the bound is kept");
         drop(other);
         assert!(of("bob").take("tests").is_ok());
         assert_eq!(places.taken(), 2);
+    }
+
+    #[test]
+    fn principals_without_a_place_are_forgotten() {
+        let places = Places::new(SWEEP_FROM + 2, 1);
+        let of = |name: &str| places.of(&Principal::new(Actor::token(name), Vec::new()));
+        let _held = of("held").take("tests").unwrap();
+        for number in 0..=SWEEP_FROM {
+            drop(of(&number.to_string()).take("tests").unwrap());
+        }
+        assert!(
+            of("held").take("tests").is_err(),
+            "its place is still taken"
+        );
+        assert!(places.of.lock().unwrap().len() < SWEEP_FROM);
     }
 }

@@ -349,6 +349,16 @@ mod tests {
     }
 
     #[test]
+    fn larger_answer_is_given_anew() {
+        let answers = Answers::default();
+        let first = |key: &str| matches!(answers.look_up(&place(key), [0; 32]), Lookup::First);
+        assert!(first("large") && first("largest"));
+        answers.keep(place("large"), answer(BODY_BYTES_MAX + 1));
+        answers.keep(place("largest"), answer(BODY_BYTES_MAX));
+        assert!(first("large") && !first("largest"));
+    }
+
+    #[test]
     fn dropped_request_frees_its_place() {
         let answers = Arc::new(Answers::default());
         assert!(matches!(

@@ -187,6 +187,10 @@ async fn wide_pauses_need_a_wide_role() {
     assert_eq!(foreign, unknown);
     let of_agent = Grant::everywhere(Role::Operator).of_agent("support");
     let of_agent = bench.token("eve", &[of_agent]);
+    let approver = bench.token("bob", &[Grant::everywhere(Role::Approver)]);
+    for target in [json!("everything"), json!({"agent": "support"})] {
+        assert_eq!(pause(&approver, target).await, role_missing);
+    }
     assert_eq!(pause(&of_agent, json!({"agent": "support"})).await.0, 200);
     assert_eq!(pause(&of_agent, json!("everything")).await, role_missing);
     assert_eq!(pause(&bench.admin(), json!("everything")).await.0, 200);
@@ -205,6 +209,12 @@ async fn call_is_named_by_its_id_too() {
         (wrong.status.as_u16(), wrong.code().as_str()),
         (422, "wrong-name")
     );
+    let call = format!("/v1/sessions/{}/calls/{id}", own.session);
+    let interim = json!({"response": {"shipped": "soon"}, "interim": true});
+    let interim = world.bench.post(&token, &path, &interim).await;
+    assert_eq!(interim.status, 200, "{}", interim.text);
+    let open = world.bench.get(&token, &call).await.json();
+    assert_eq!(open["ended"], json!(null), "{open}");
     let body = json!({"response": {"shipped": true}});
     let done = world.bench.post(&token, &path, &body).await;
     assert_eq!(done.status, 200, "{}", done.text);
@@ -218,4 +228,38 @@ async fn call_is_named_by_its_id_too() {
         (unknown.status.as_u16(), unknown.code().as_str()),
         (404, "unknown-call")
     );
+}
+
+#[tokio::test]
+async fn reason_of_a_cancellation_is_on_record() {
+    let world = World::new().await;
+    let (bench, own) = (&world.bench, &world.own);
+    let token = world.tenant(Role::Operator);
+    let session = format!("/v1/sessions/{}", own.session);
+    let cancel = format!("{session}/calls/{}/cancel", own.paused);
+    let cancelled = bench
+        .post(&token, &cancel, &json!({"reason": "sold out"}))
+        .await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text);
+    let records = format!("{session}/records?limit=1000");
+    let records = bench.get(&token, &records).await.text;
+    assert!(records.contains(r#""reason":"sold out""#), "{records}");
+}
+
+#[tokio::test]
+async fn number_of_answers_is_bounded() {
+    let world = World::new().await;
+    let token = world.tenant(Role::Approver);
+    let several = async |number: usize| {
+        let ids = vec![world.own.request; number];
+        let body = json!({"requests": ids, "answer": {"confirmed": true}});
+        world.bench.post(&token, "/v1/answers", &body).await
+    };
+    for number in [0, 1001] {
+        let refused = several(number).await;
+        assert_eq!(refused.code(), "bad-request", "{number}: {}", refused.text);
+    }
+    // The same request again is one answer.
+    let answered = several(1000).await.json();
+    assert_eq!(answered["items"].as_array().unwrap().len(), 1);
 }

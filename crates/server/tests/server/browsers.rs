@@ -2,9 +2,12 @@
 
 use axum::body::Body;
 use axum::http::Request;
+use recount::session::Actor;
+use recount_server::{Access, Grant, Principal, Role};
 use serde_json::json;
 
 use crate::bench::{Bench, posting};
+use crate::clock::HandClock;
 use crate::world::{World, engine};
 
 /// A cookie and the token for its changes.
@@ -60,12 +63,55 @@ async fn cookie_needs_its_token_for_changes() {
         (without.status.as_u16(), without.code().as_str()),
         (403, "csrf-token")
     );
-    let wrong = pausing(&login).header("x-recount-csrf", "x");
-    assert_eq!(bench.send(wrong, everything()).await.code(), "csrf-token");
+    for wrong in ["x", "", &login.csrf[..20], &log_in(&bench).await.csrf] {
+        let wrong = pausing(&login).header("x-recount-csrf", wrong);
+        assert_eq!(bench.send(wrong, everything()).await.code(), "csrf-token");
+    }
+    let twice = pausing(&login).header("x-recount-csrf", &login.csrf);
+    let twice = twice.header("x-recount-csrf", "x");
+    assert_eq!(bench.send(twice, everything()).await.code(), "csrf-token");
+    // A script reads the token, and must not learn the cookie from it.
+    assert!(!login.cookie.contains(&login.csrf));
     assert!(bench.engine.ledger().pauses().await.unwrap().is_empty());
     let with = pausing(&login).header("x-recount-csrf", &login.csrf);
     let with = bench.send(with, everything()).await;
     assert_eq!(with.status, 200, "{}", with.text);
+}
+
+#[tokio::test]
+async fn cookie_is_secure_where_connections_are_encrypted() {
+    let attributes = |access: &Access| {
+        let bob = Principal::new(Actor::embedder("bob"), Vec::new());
+        let set = access.open_session(bob).unwrap();
+        set.split_once("; ").unwrap().1.to_owned()
+    };
+    let plain = "Path=/; HttpOnly; SameSite=Lax";
+    let secure = format!("{plain}; Secure");
+    let at = |url: &str| Access::none().with_public_url(url).unwrap();
+    assert_eq!(attributes(&Access::none()), plain);
+    assert_eq!(attributes(&at("http://recount.example")), plain);
+    assert_eq!(attributes(&at("https://recount.example")), secure);
+    assert_eq!(attributes(&Access::none().with_tls()), secure);
+}
+
+#[tokio::test]
+async fn login_ends_after_twelve_hours_and_its_link_after_ten_minutes() {
+    let clock = HandClock::new();
+    let to_set = clock.clone();
+    let bench = Bench::with(engine().await, |access| access.with_clock(to_set));
+    let links = [0; 2].map(|_| bench.access.login_token().unwrap().unwrap());
+    let [in_time, late] = links.map(|it| format!("/login?token={}", it.expose()));
+    clock.forward_ms(600_000 - 1);
+    let opened = bench.send(Request::get(&in_time), Body::empty()).await;
+    let cookie = opened.headers["set-cookie"].to_str().unwrap().to_owned();
+    clock.forward_ms(1);
+    let refused = bench.send(Request::get(&late), Body::empty()).await;
+    assert_eq!(refused.status, 401);
+    let me = || Request::get("/v1/me").header("cookie", &cookie);
+    clock.forward_ms(12 * 3_600_000 - 2);
+    assert_eq!(bench.send(me(), Body::empty()).await.status, 200);
+    clock.forward_ms(1);
+    assert_eq!(bench.send(me(), Body::empty()).await.status, 401);
 }
 
 #[tokio::test]
@@ -90,8 +136,6 @@ async fn cookie_is_of_no_use_after_the_logout() {
 
 #[tokio::test]
 async fn session_of_an_embedders_login_is_a_cookie_like_others() {
-    use recount::session::Actor;
-    use recount_server::{Grant, Principal, Role};
     let bench = Bench::over(engine().await);
     let bob = Principal::new(Actor::embedder("bob"), vec![Grant::everywhere(Role::Admin)]);
     let set = bench.access.open_session(bob).unwrap();

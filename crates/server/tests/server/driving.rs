@@ -244,6 +244,14 @@ async fn wait_ends_when_the_service_drains() {
     let bench = Bench::over(engine().await);
     let token = bench.admin();
     let session = opened(&bench, &token).await;
+    let refund = json!({"tool": "refund"});
+    let (made, ()) = tokio::join!(call(&bench, &token, &session, "k1", 60, refund), async {
+        bench.service.drain();
+    });
+    assert_eq!(made.status, 202, "{}", made.text);
+    let bench = Bench::over(engine().await);
+    let token = bench.admin();
+    let session = opened(&bench, &token).await;
     let reply = call(&bench, &token, &session, "k1", 0, json!({"tool": "refund"})).await;
     let path = format!("{}?wait=60", path_of(&session, &reply));
     let (state, ()) = tokio::join!(bench.get(&token, &path), async { bench.service.drain() });

@@ -21,6 +21,8 @@ async fn guessed_ids_and_cursors_show_nothing() {
     let (foreign, request) = (world.other_tenant.session, world.other_tenant.request);
     let nil = "00000000-0000-0000-0000-000000000000".to_owned();
     for id in [foreign.to_string(), nil] {
+        let unknown = bench.get(&token, &format!("/v1/sessions/{id}")).await;
+        assert_eq!(unknown.code(), "unknown-session", "{id}");
         for (path, body) in [
             (format!("/v1/sessions/{id}/close"), json!({"reason": "x"})),
             (format!("/v1/sessions/{id}/deny-all"), json!({})),
@@ -151,7 +153,7 @@ async fn texts_of_a_session_are_bounded() {
 }
 
 #[tokio::test]
-async fn client_reads_no_pauses() {
+async fn client_reads_no_pauses_and_no_leaves() {
     let world = World::new().await;
     let bench = &world.bench;
     let admin = bench.admin();
@@ -165,6 +167,12 @@ async fn client_reads_no_pauses() {
     };
     assert_eq!(number(&world.tenant(Role::Client)).await, 0);
     assert_eq!(number(&world.tenant(Role::Viewer)).await, 2);
+    let leaves = async |role| {
+        let listed = bench.get(&world.tenant(role), "/v1/leaves").await;
+        listed.json()["items"].as_array().unwrap().len()
+    };
+    assert_eq!(leaves(Role::Client).await, 0);
+    assert_eq!(leaves(Role::Viewer).await, 1);
     // A client of this agent who reads another one knows the pause of everything alone.
     let both = [
         Grant::everywhere(Role::Client).of_agent("support"),

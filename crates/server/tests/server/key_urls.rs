@@ -72,6 +72,17 @@ async fn keys_come_over_http_of_this_machine() {
     assert!(fetch(&format!("http://{address}/jwks")).await.is_err());
 }
 
+/// The time stands still, and goes to the next deadline when every task waits.
+#[tokio::test(start_paused = true)]
+async fn issuer_that_never_answers_is_given_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let begun = tokio::time::Instant::now();
+    let error = fetch(&format!("http://{address}/jwks")).await.unwrap_err();
+    assert!(error.contains("too long"), "{error}");
+    assert_eq!(begun.elapsed().as_secs(), 10);
+}
+
 #[tokio::test]
 async fn keys_come_over_tls_from_a_trusted_name() {
     let address = encrypted("{\"keys\":[]}").await;

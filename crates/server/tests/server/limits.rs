@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use axum::http::request::Builder;
-use recount_server::{Grant, Peer, Rates, Role};
+use recount::session::Actor;
+use recount_server::{Grant, Peer, Principal, Rates, Role};
 
 use crate::bench::{Bench, Reply, posting};
 use crate::clock::HandClock;
@@ -63,6 +64,10 @@ async fn requests_of_a_principal_are_limited() {
     assert_eq!(bench.get(&ada, "/v1/me").await.status, 429);
 }
 
+fn without_grants() -> Principal {
+    Principal::new(Actor::embedder("bob"), Vec::new())
+}
+
 #[tokio::test]
 async fn failed_credentials_of_an_address_are_limited() {
     let rates = Rates {
@@ -81,17 +86,29 @@ async fn failed_credentials_of_an_address_are_limited() {
         401
     );
     let expected = (429, "too-many-requests".to_owned(), "30");
+    let cookie = bench.access.open_session(without_grants()).unwrap();
+    let (name, _) = cookie.split_once('=').unwrap();
+    let by_cookie = Request::get("/v1/me").header("cookie", format!("{name}=guess"));
     for request in [
         guess("192.0.2.1"),
         from("192.0.2.1", Request::get("/login?token=rcl_guess")),
+        from("192.0.2.1", by_cookie),
     ] {
         let refused = bench.send(request, Body::empty()).await;
         assert_eq!(refusal(&refused), expected);
     }
-    assert_eq!(
-        bench.send(guess("192.0.2.2"), Body::empty()).await.status,
-        401
-    );
+    for (address, status) in [
+        ("192.0.2.2", 401),
+        ("::ffff:192.0.2.1", 429),
+        ("2001:db8::1", 401),
+        ("2001:db8::2", 401),
+        // The third one of a network.
+        ("2001:db8::3", 429),
+        ("2001:db8:0:1::1", 401),
+    ] {
+        let guessed = bench.send(guess(address), Body::empty()).await;
+        assert_eq!(guessed.status, status, "{address}");
+    }
     // A request without credentials guesses nothing.
     let none = from("192.0.2.1", Request::get("/v1/me"));
     assert_eq!(bench.send(none, Body::empty()).await.status, 401);
@@ -148,6 +165,16 @@ async fn waiting_requests_of_a_principal_are_limited() {
         refusal(&refused),
         (429, "too-many-requests".to_owned(), "5")
     );
+    // A refused request makes no call.
+    let session = bench.engine.session("support").open().await.unwrap();
+    let calls = format!("/v1/sessions/{}/calls", session.session_id());
+    let make = posting(&token, &calls)
+        .header("idempotency-key", "k1")
+        .header("prefer", "wait=30");
+    let refused = bench.send(make, Body::from(r#"{"tool":"refund"}"#)).await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    let listed = bench.get(&bench.admin(), &calls).await.json();
+    assert_eq!(listed["items"], serde_json::json!([]));
     let at_once = serde_json::json!({"claim": "w1"});
     assert_eq!(bench.post(&token, "/v1/claims", &at_once).await.status, 204);
 }

@@ -89,6 +89,7 @@ async fn pages_hold_every_session_once() {
             .await
             .json();
         let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 2, "{page}");
         seen.extend(
             items
                 .iter()
@@ -113,6 +114,8 @@ async fn pending_has_pages_and_filters() {
     let (mut seen, mut query) = (Vec::new(), "/v1/pending?limit=4".to_owned());
     loop {
         let page = bench.get(&token, &query).await.json();
+        let length = page["items"].as_array().unwrap().len();
+        assert_eq!(length, 4.min(all.len() - seen.len()), "{page}");
         seen.extend(page["items"].as_array().unwrap().clone());
         let Some(next) = page["next"].as_str() else {
             break;
@@ -180,6 +183,8 @@ async fn records_come_as_they_are_stored() {
     while let Some(next) = from.as_u64() {
         let path = format!("/v1/sessions/{session}/records?from={next}&limit=3");
         let page = bench.get(&token, &path).await.json();
+        let length = page["items"].as_array().unwrap().len();
+        assert!((1..=3).contains(&length), "{page}");
         records.extend(page["items"].as_array().unwrap().clone());
         from = page["next"].clone();
     }
@@ -198,6 +203,9 @@ async fn records_come_as_they_are_stored() {
         .map(|mut it| it["record"].take())
         .collect();
     assert_eq!(records, stored);
+    let path = format!("/v1/sessions/{session}/records?limit={}", stored.len());
+    let whole = bench.get(&token, &path).await.json();
+    assert_eq!(whole["next"], Value::Null, "no record is left");
 }
 
 #[tokio::test]
@@ -241,6 +249,9 @@ async fn session_state_and_calls_have_their_keys() {
         .json();
     assert_eq!(more["items"][0]["tool"], "refund");
     assert_eq!(more["next"], Value::Null);
+    let other = world.other_agent.session;
+    let misplaced = format!("/v1/sessions/{other}/calls?cursor={next}");
+    assert_eq!(bench.get(&token, &misplaced).await.status, 422);
     let pause = json!({"target": {"session": own.session}, "reason": "wrong prices"});
     bench.post(&token, "/v1/pause", &pause).await;
     let paused = bench.get(&token, &path).await.json();

@@ -20,6 +20,8 @@ mod guessing;
 #[cfg(feature = "jwt")]
 mod issuer;
 #[cfg(feature = "jwt")]
+mod jwt_keys;
+#[cfg(feature = "jwt")]
 mod jwts;
 #[cfg(feature = "jwt")]
 mod key_urls;
@@ -30,6 +32,7 @@ mod proxies;
 mod repeating;
 mod reports;
 mod revoking;
+mod sealing;
 mod streams;
 mod strictness;
 mod world;

@@ -1,11 +1,12 @@
 //! `Idempotency-Key`: a repeated POST gets the first answer.
 
 use axum::body::Body;
+use axum::http::Request;
 use recount_server::{Grant, Role};
 use serde_json::json;
 
-use crate::bench::{Reply, posting};
-use crate::world::World;
+use crate::bench::{Bench, Reply, posting};
+use crate::world::{World, engine};
 
 async fn answer(world: &World, token: &str, key: &str, confirmed: bool) -> Reply {
     let path = format!("/v1/requests/{}/answer", world.own.request);
@@ -72,6 +73,13 @@ async fn unfit_key_is_refused() {
         let refused = answer(&world, &token, &key, true).await;
         assert_eq!(refused.code(), "unfit-idempotency-key");
     }
+    let path = format!("/v1/requests/{}/answer", world.own.request);
+    let twice = posting(&token, &path)
+        .header("idempotency-key", "k1")
+        .header("idempotency-key", "k2");
+    let body = json!({"confirmed": true}).to_string();
+    let refused = world.bench.send(twice, Body::from(body)).await;
+    assert_eq!(refused.code(), "unfit-idempotency-key");
     assert_eq!(
         answer(&world, &token, &"x".repeat(200), true).await.status,
         200
@@ -114,4 +122,33 @@ async fn conflict_of_a_moment_is_not_kept() {
     let claimed = claim().await;
     assert_eq!(claimed.status, 200, "{}", claimed.text);
     assert_eq!(claim().await.headers["idempotent-replayed"], "true");
+}
+
+#[tokio::test]
+async fn lack_of_a_place_is_not_kept() {
+    let bench = Bench::over(engine().await);
+    let service = bench.service.clone().waits_of_each(0);
+    let bench = bench.over_service(service);
+    let token = bench.token("worker", &[Grant::everywhere(Role::Client)]);
+    for _ in 0..2 {
+        let claim = posting(&token, "/v1/claims").header("idempotency-key", "k1");
+        let body = json!({"claim": "w1", "wait": 30}).to_string();
+        let refused = bench.send(claim, Body::from(body)).await;
+        assert_eq!(refused.status, 429, "{}", refused.text);
+        assert!(!refused.headers.contains_key("idempotent-replayed"));
+    }
+}
+
+#[tokio::test]
+async fn reading_request_is_never_answered_from_the_table() {
+    let world = World::new().await;
+    let token = world.tenant(Role::Viewer);
+    for _ in 0..2 {
+        let list = Request::get("/v1/sessions")
+            .header("authorization", format!("Bearer {token}"))
+            .header("idempotency-key", "k1");
+        let list = world.bench.send(list, Body::empty()).await;
+        assert_eq!(list.status, 200);
+        assert!(!list.headers.contains_key("idempotent-replayed"));
+    }
 }

@@ -193,9 +193,14 @@ async fn metrics_count_what_the_caller_sees() {
     assert!(!own.contains("http_requests"), "{own}");
     let answer = format!("/v1/requests/{}/answer", world.own.request);
     let yes = json!({"confirmed": true});
-    bench
-        .post(&world.tenant(Role::Approver), &answer, &yes)
-        .await;
+    // The second answer is refused, and a pause is none.
+    for _ in 0..2 {
+        let approver = world.tenant(Role::Approver);
+        bench.post(&approver, &answer, &yes).await;
+    }
+    let target = json!({"target": {"agent": "support"}});
+    let paused = bench.post(&bench.admin(), "/v1/pause", &target).await;
+    assert_eq!(paused.status, 200, "{}", paused.text);
     let all = bench.get(&bench.admin(), "/metrics").await;
     assert!(
         all.headers["content-type"]

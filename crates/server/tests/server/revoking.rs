@@ -6,7 +6,7 @@ use recount::prelude::{Actor, Engine, json};
 use recount::session::Timestamp;
 use recount_server::{Grant, NewToken, Role};
 
-use crate::bench::{Bench, Event, Events};
+use crate::bench::{Bench, Event, Events, posting};
 use crate::clock::HandClock;
 use crate::world::{World, agents};
 
@@ -188,6 +188,23 @@ async fn revoked_reader_gets_no_outcome_after_its_wait() {
     });
     assert_eq!(waited.code(), "unauthenticated", "{}", waited.text);
     assert!(!waited.text.contains("shipped"));
+}
+
+#[tokio::test]
+async fn revoked_client_gets_no_outcome_of_its_call() {
+    let world = World::new().await;
+    let bench = &world.bench;
+    let client = Revocable::new(bench, Role::Client);
+    let calls = format!("/v1/sessions/{}/calls", world.own.session);
+    let make = posting(&client.token, &calls)
+        .header("idempotency-key", "k1")
+        .header("prefer", "wait=60");
+    let look = Body::from(r#"{"tool":"look","args":{"note":"seen"}}"#);
+    let (refused, ()) = tokio::join!(bench.send(make, look), async {
+        client.revoke(bench);
+    });
+    assert_eq!(refused.code(), "unauthenticated", "{}", refused.text);
+    assert!(!refused.text.contains("seen"));
 }
 
 #[tokio::test]

@@ -73,10 +73,13 @@ async fn stream_continues_after_the_last_id() {
     assert_eq!(first("?from=4", Some("6")).await, (200, Some(7)));
     assert_eq!(first("", Some("0")).await, (200, Some(1)));
     assert_eq!(first("", Some("x")).await, (422, None));
+    let last = u64::MAX.to_string();
+    assert_eq!(first("", Some(&last)).await, (422, None));
     assert_eq!(first("?form=4", None).await, (422, None));
 }
 
-#[tokio::test]
+/// The time stands still, and goes to the next deadline when every task waits.
+#[tokio::test(start_paused = true)]
 async fn new_record_reaches_a_waiting_stream() {
     let world = World::new().await;
     let (bench, token) = (&world.bench, world.tenant(Role::Viewer));
@@ -103,7 +106,12 @@ async fn new_record_reaches_a_waiting_stream() {
         let handle = bench.engine.reopen(session).await.unwrap().releasing();
         handle.cancel(world.own.paused, None, by()).await.unwrap()
     };
+    let begun = Instant::now();
     let (event, seq) = tokio::join!(stream.next(), cancel);
+    assert!(
+        begun.elapsed() < Duration::from_secs(15),
+        "a heartbeat wakes it"
+    );
     let event = event.unwrap();
     assert!(event.id.unwrap() <= seq.0 && event.data["record"]["session"] == json!(session));
 }
@@ -208,7 +216,8 @@ async fn quick_changes_are_one_message() {
     assert_eq!(begun.elapsed(), Duration::from_millis(1500));
 }
 
-#[tokio::test]
+/// The time stands still, and goes to the next deadline when every task waits.
+#[tokio::test(start_paused = true)]
 async fn pending_stream_has_own_sessions_alone() {
     let world = World::new().await;
     let bench = &world.bench;
@@ -229,7 +238,12 @@ async fn pending_stream_has_own_sessions_alone() {
     assert_eq!(first.data, bench.get(&token, "/v1/pending").await.json());
     let answer = format!("/v1/requests/{}/answer", world.own.request);
     let (yes, approver) = (json!({"confirmed": true}), world.tenant(Role::Approver));
+    let begun = Instant::now();
     let (next, answered) = tokio::join!(stream.next(), bench.post(&approver, &answer, &yes));
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "a second look finds it"
+    );
     assert_eq!(answered.status, 200, "{}", answered.text);
     assert_eq!(next.unwrap().data["items"].as_array().unwrap().len(), 1);
 }

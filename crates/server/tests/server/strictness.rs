@@ -42,7 +42,8 @@ async fn unfit_bodies_have_no_effect() {
 
 #[tokio::test]
 async fn other_content_types_are_refused() {
-    let bench = Bench::over(engine().await);
+    let world = World::new().await;
+    let bench = &world.bench;
     let token = bench.admin();
     for content_type in [
         "text/plain",
@@ -59,6 +60,15 @@ async fn other_content_types_are_refused() {
             (refused.status.as_u16(), refused.code().as_str()),
             (415, "content-type")
         );
+        // The body of a denial is optional, but a page of another site can send such a one.
+        for body in ["", r#"{"reason":"x"}"#] {
+            let denial = format!("/v1/sessions/{}/deny-all", world.own.session);
+            let denial = Request::post(denial)
+                .header("authorization", format!("Bearer {token}"))
+                .header("content-type", content_type);
+            let refused = bench.send(denial, Body::from(body)).await;
+            assert_eq!(refused.code(), "content-type", "{body}");
+        }
     }
     assert!(bench.engine.ledger().pauses().await.unwrap().is_empty());
 }

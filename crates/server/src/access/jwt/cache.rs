@@ -140,3 +140,19 @@ impl Shared {
 fn is_within(at: Timestamp, now: Timestamp, time: Duration) -> bool {
     u128::from(at.0.abs_diff(now.0)) < time.as_micros()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_of_two_times_may_be_the_earlier() {
+        let within = |at, now| {
+            let time = Duration::from_micros(10);
+            is_within(Timestamp(at), Timestamp(now), time)
+        };
+        assert!(within(100, 109) && within(109, 100));
+        // A clock that was set far back does not keep the keys from being fetched.
+        assert!(!within(100, 110) && !within(110, 100));
+    }
+}

@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn claim_is_a_list_a_text_or_inside_another() {
         let claims = r#"{"roles":["a",7,"b c"],"group":"d e","scope":"f g",
-                         "realm":{"roles":["h"]},"https://r.example/roles":["i"],"n":1}"#;
+                         "realm":{"roles":["h"]},"a/b":{"~":["j"]},
+                         "https://r.example/roles":["i"],"n":1}"#;
         let token = token(r#"{"alg":"ES256"}"#, claims);
         let token = Compact::parse(&token).unwrap();
         for (name, texts) in [
@@ -160,6 +161,7 @@ mod tests {
             ("group", &["d e"]),
             ("scope", &["f", "g"]),
             ("/realm/roles", &["h"]),
+            ("/a~1b/~0", &["j"]),
             ("/roles", &["a", "b c"]),
             ("https://r.example/roles", &["i"]),
             ("n", &[]),

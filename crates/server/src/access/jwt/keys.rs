@@ -249,6 +249,42 @@ mod tests {
     }
 
     #[test]
+    fn number_of_keys_is_bounded() {
+        let of = |keys: usize| {
+            let keys = vec![format!("{{{ED25519}}}"); keys];
+            KeySet::parse(&format!(r#"{{"keys":[{}]}}"#, keys.join(",")))
+        };
+        assert!(of(KEYS_MAX).is_ok());
+        assert!(of(KEYS_MAX + 1).is_err());
+    }
+
+    #[test]
+    fn rsa_key_of_1024_bits_verifies_nothing() {
+        let n = "rCDkf-8_IISQbi90sbd_xUDXhb7Dou7L4IrVaCSH3f6wpj8qp_wxtecb9iZ5HlQ-ooiiT1xQ\
+             ab9dO4zXvReekqUvY_RZBZhaifThS6DzZVgbh_pGi9x1GlyeSKZBnUUI4u4xRKDq5UQ2DSSR\
+             G_a_zTnOOk1Gkz1PaGgEagPtA18";
+        let signature = "NNBR3i-xdid9Gf5CF1BiVK_ABsWv9f19hzNgyW8wHRK4dmIZtsafrcW1y0UiGGU4c-31MrO6\
+             R3QLQLKqRatCuR1ZaWo5cXRnAO2IpzI9sEuXtVYjd2phRmxR8fhv9oMfZKaOMhE_P6r0IgH9\
+             exDWlr3BEOV0SC6kCEo7GxJ3D3w";
+        let set = format!(r#"{{"keys":[{{"kty":"RSA","n":"{n}","e":"AQAB"}}]}}"#);
+        let key = &KeySet::parse(&set).unwrap().0[0];
+        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let weak = &ring::signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY;
+        let Material::Rsa { n, e } = &key.material else {
+            unreachable!("{key:?}");
+        };
+        let public = RsaPublicKeyComponents { n, e };
+        assert!(public.verify(weak, b"message", &signature).is_ok());
+        assert!(!key.verifies(JwtAlgorithm::Rs256, b"message", &signature));
+    }
+
+    #[test]
+    fn leading_zeros_of_a_number_are_dropped() {
+        assert_eq!(without_zeros(vec![0, 0, 1, 0]), [1, 0]);
+        assert!(without_zeros(vec![0]).is_empty());
+    }
+
+    #[test]
     fn signature_of_the_rfc_is_verified() {
         // RFC 8037, appendix A.4.
         let message = b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";

@@ -5,14 +5,13 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::operation::Executor;
+use super::engine::Engine;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
-use crate::engine::serving::engine::Engine;
 use crate::session::{Session, SessionId};
 
-/// The maximum time for which a task is asked. A task whose append waits for room on the disk
-/// answers no one.
+/// The maximum wait for the reply of a task. A task whose append waits for room on the disk does
+/// not reply.
 const ASKED_MAX: Duration = Duration::from_secs(1);
 
 impl Engine {
@@ -47,15 +46,5 @@ impl Engine {
             // The task is blocked, has just ended or failed. The journal has what it recorded.
         }
         Ok(self.ledger().load(session).await?.session)
-    }
-}
-
-impl Executor<'_> {
-    /// Returns the current state of a session, as [`Engine::folded`] does.
-    pub(super) async fn folded(&self, session: SessionId) -> Result<Session, Error> {
-        match self {
-            Executor::Engine(engine) => engine.folded(session).await,
-            Executor::Desk(desk) => Ok(desk.ledger.load(session).await?.session),
-        }
     }
 }
