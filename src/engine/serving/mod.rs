@@ -1,6 +1,6 @@
 //! The engine itself: its agents, its sessions' tasks, and the alarm that wakes them.
 //!
-//! Read `engine`, then `restart` for the start of a new process; `folded` is the state of a session.
+//! Read `engine`, then `restart` for the start of a new process; `folded` reads a session.
 
 mod alarm_task;
 pub(super) mod engine;
