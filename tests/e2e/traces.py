@@ -16,6 +16,8 @@ import pathlib
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
@@ -56,7 +58,7 @@ SECRET = "the-secret-order"
 ARRIVAL_S = 40
 
 
-def decoded(body):
+def decoded(body: bytes | str) -> trace_service_pb2.ExportTraceServiceRequest:
     """The request as the official messages read it. Unknown fields are errors."""
     read = json.loads(body)
     for resource in read["resourceSpans"]:
@@ -78,7 +80,10 @@ def decoded(body):
     return request
 
 
-def spans_of(request):
+def spans_of(
+    request: trace_service_pb2.ExportTraceServiceRequest,
+) -> Iterator[trace_pb2.Span]:
+    """The spans of a request, whose resource and scope must be ours."""
     for resource in request.resource_spans:
         names = {it.key: it.value.string_value for it in resource.resource.attributes}
         assert names == {"service.name": "recount"}, names
@@ -92,7 +97,8 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
     spans, rejected, lock = {}, [503, 429], threading.Lock()
 
-    def do_POST(self):
+    def do_POST(self) -> None:
+        """Takes a request, unless it is the turn of a rejection."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with self.lock:
             assert self.path == "/v1/traces", self.path
@@ -104,33 +110,35 @@ class Collector(http.server.BaseHTTPRequestHandler):
                 assert known == span, "a span was sent again with other content"
         return self.answer(200)
 
-    def answer(self, status):
+    def answer(self, status: int) -> None:
+        """Sends a response without content."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"{}")
 
-    def log_message(self, *_):
-        pass
+    def log_message(self, *_: object) -> None:
+        """Logs nothing."""
 
 
-def make(connection, session, tool, key, status=202):
+def make(connection: Connection, session: str, tool: str, key: str, status: int = 202) -> Any:
+    """Makes a call, and returns its state."""
     path, body = f"/v1/sessions/{session}/calls", {"tool": tool, "args": {"order": SECRET}}
     answered, told = connection.ask("POST", path, body, key=key)
     assert answered == status, (answered, told)
     return told
 
 
-def ended(connection, session, call):
+def ended(connection: Connection, session: str, call: int) -> str:
     """Waits for the end of a call, and returns its outcome."""
     path = f"/v1/sessions/{session}/calls/{call}?wait=20"
     status, told = connection.persist("GET", path)
     assert status == 200, (status, told)
-    return told["ended"]["outcome"]
+    return str(told["ended"]["outcome"])
 
 
-def run_calls(service):
+def run_calls(service: Service) -> dict[int, str]:
     """Makes the calls of one session, with a kill in the middle. Returns the outcomes by call."""
     client = Connection(service, service.client)
     operator = Connection(service, service.operator)
@@ -168,11 +176,12 @@ def run_calls(service):
     return outcomes
 
 
-def attributes(span):
+def attributes(span: trace_pb2.Span) -> dict[str, Any]:
+    """The attributes of a span by their keys."""
     return {it.key: it.value for it in span.attributes}
 
 
-def check(spans, outcomes):
+def check(spans: list[trace_pb2.Span], outcomes: dict[int, str]) -> None:
     """Each call has one span with its outcome, and no span has content."""
     calls = [it for it in spans if it.name.startswith("execute_tool ")]
     told = {
@@ -194,7 +203,8 @@ def check(spans, outcomes):
     assert all(it.parent_span_id in ids for it in spans if it.parent_span_id), "an orphan"
 
 
-def main():
+def main() -> None:
+    """Compares the spans that arrive with those of an export."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
     program = parser.parse_args().program.resolve()
@@ -202,7 +212,7 @@ def main():
     threading.Thread(target=collector.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as place:
         directory = pathlib.Path(place)
-        service = Service(program, directory, 0)
+        service = Service(program, directory)
         config = CONFIG.format(port=collector.server_address[1])
         (directory / "recount.toml").write_text(config)
         (directory / "tools.toml").write_text(TOOLS)
@@ -211,7 +221,7 @@ def main():
         checked = service.run("check")
         assert checked.returncode == 0, checked.stderr
         service.start()
-        with service:
+        try:
             outcomes = run_calls(service)
             assert service.stop() == 0
             exported = service.run("export", "journal", "--format", "otlp")
@@ -225,6 +235,9 @@ def main():
             while len(Collector.spans) < len(expected) and time.monotonic() < until:
                 time.sleep(0.1)
             assert service.stop() == 0
+        finally:
+            service.over.set()
+            service.kill()
     arrived = sorted(Collector.spans.values(), key=lambda it: it.span_id)
     assert arrived == sorted(expected, key=lambda it: it.span_id), "other spans arrived"
     assert not Collector.rejected, "the collector was asked once only"
