@@ -180,23 +180,6 @@ async fn waiting_claim_wakes_after_a_release_and_a_lapse() {
     assert_eq!(claimed.json()["attempt"], 3, "{}", claimed.text);
 }
 
-#[tokio::test(start_paused = true)]
-async fn waiting_claim_wakes_after_the_end_of_a_pause() {
-    let shop = Shop::new().await;
-    let (root, target) = (shop.bench.admin(), json!({"target": "everything"}));
-    let paused = shop.bench.post(&root, "/v1/pause", &target).await;
-    assert_eq!(paused.status, 200, "{}", paused.text);
-    shop.call("k1").await;
-    let begun = tokio::time::Instant::now();
-    let (claimed, unpaused) = tokio::join!(
-        shop.claim(json!({"claim": "w1", "wait": 60})),
-        shop.bench.post(&root, "/v1/unpause", &target)
-    );
-    assert_eq!(unpaused.status, 200, "{}", unpaused.text);
-    assert_eq!(claimed.status, 200, "{}", claimed.text);
-    assert!(begun.elapsed().as_secs() < 60, "the last look has found it");
-}
-
 #[tokio::test]
 async fn waiting_claim_ends_when_the_service_drains() {
     let shop = Shop::new().await;
