@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::tls::Certificate;
-use super::{proxy_socket, token_file, traces};
+use super::{notifications, proxy_socket, token_file, traces};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::journal::keys;
@@ -75,6 +75,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let (agents, mut mistakes) = config::load(settings);
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
+    mistakes.extend(notifications::mistakes(config));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));

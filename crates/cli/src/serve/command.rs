@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use serde_json::json;
 #[cfg(unix)]
 use tokio_util::task::AbortOnDropHandle;
 
-use super::agents;
+use super::{agents, notifications};
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
@@ -22,6 +22,7 @@ use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop, Tone};
 use crate::text::shown;
 use recount::engine::Engine;
+use recount_notify::Notifier;
 use recount_server::{Access, Service};
 
 /// The time for the last responses after the engine has ended.
@@ -35,7 +36,8 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// file, and these options override both.
 ///
 /// At the end, requests and running tools may finish within the grace period. SIGHUP makes it read
-/// policies, tokens, the issuer of JWTs and the certificate anew, as `recount reload` does.
+/// policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications anew, as
+/// `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// The configuration; default: recount.toml, if there is one.
@@ -58,6 +60,7 @@ struct Running {
     service: Service,
     connections: Connections,
     traces: Traces,
+    notifier: Notifier,
 }
 
 impl Serve {
@@ -73,6 +76,7 @@ impl Serve {
         });
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
+        mistakes.extend(notifications::mistakes(&config));
         config.sound(mistakes)?;
         let tokens = Arc::new(token_file::open(&config)?);
         let access = start::access(&config, tokens.clone())?;
@@ -84,6 +88,7 @@ impl Serve {
             tokens_file: config.tokens(),
             access: access.clone(),
             certificate: certificate.clone(),
+            notifications: OnceLock::new(),
         });
         // Before the journal: a second service by mistake creates and changes nothing.
         let (listener, address) = start::bind(config.listen().value).await?;
@@ -96,10 +101,15 @@ impl Serve {
         };
         let engine = start::open(&config, agents, reloader.clone()).await?;
         let traces = traces::start(&config, &engine).await?;
+        let url = url(&config, address);
+        let notifier = notifications::start(&config, &engine, &url).await?;
+        // Set once, before the first request to reload.
+        let _ = reloader.notifications.set((notifier.clone(), url));
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
+        let service = service.notifications(notifier.clone());
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),
@@ -113,6 +123,7 @@ impl Serve {
             service,
             connections,
             traces,
+            notifier,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
@@ -144,8 +155,7 @@ impl Serve {
         access: &Access,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let scheme = if config.has_tls() { "https" } else { "http" };
-        let url = format!("{scheme}://{address}");
+        let url = url(config, address);
         let token = access.login_token();
         let token = token.map_err(|error| Failure::new("engine", error.to_string()))?;
         let link = token.map(|it| format!("{url}/login?token={}", it.expose()));
@@ -175,6 +185,12 @@ impl Serve {
     }
 }
 
+/// The URL of an address of the service.
+fn url(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.has_tls() { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
 impl Running {
     /// Ends the service: first the requests, then the sessions, both within the grace period.
     async fn end(self, config: &Config) -> Result<(), Failure> {
@@ -184,9 +200,9 @@ impl Running {
         if !self.connections.ended(grace).await {
             tracing::warn!("requests did not end within the grace period");
         }
-        // Before the journal is closed. The spans of what the shutdown records follow with the next
-        // start.
-        self.traces.stop().await;
+        // Before the journal is closed. The spans and notifications of what the shutdown records
+        // follow with the next start.
+        tokio::join!(self.traces.stop(), notifications::stop(&self.notifier));
         let rest = grace.saturating_sub(begun.elapsed());
         let shut = self.engine.shutdown(rest).await;
         // Requests that wait for a session have ended with it.

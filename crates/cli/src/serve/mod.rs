@@ -5,14 +5,17 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, `traces` the export of spans, and `reload` the parts that are read anew while
-//! the service runs. `token`, `init` and `check` are the commands of these names.
+//! their MCP servers, `traces` the export of spans, `notifications` the sinks, and `reload` the parts
+//! that are read anew while the service runs. `token`, `init`, `check` and `notify` are the commands
+//! of these names.
 
 mod agents;
 mod check;
 mod command;
 mod connections;
 mod init;
+mod notifications;
+mod notify;
 mod proxy_socket;
 mod reload;
 mod start;
@@ -28,5 +31,6 @@ mod traces;
 pub(crate) use check::Check;
 pub(crate) use command::Serve;
 pub(crate) use init::Init;
+pub(crate) use notify::Notify;
 pub(crate) use reload::Reload;
 pub(crate) use token::Token;

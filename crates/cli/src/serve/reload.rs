@@ -1,15 +1,16 @@
 //! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
 //!
-//! Policies, tokens, the issuer of JWTs and the certificate are taken anew. A part with a mistake
-//! stays as it was.
+//! Policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications are taken
+//! anew. A part with a mistake stays as it was.
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 
+use super::notifications;
 use super::tls::Certificate;
 use crate::config::{self, Config, Mistake, Settings};
 use crate::failures::{Exit, Failure, unanswered};
@@ -17,6 +18,7 @@ use crate::terminal::{Screen, Tone};
 use crate::text::{one_line, shown};
 use recount::control::{Client, ConnectError, Reloaded, Request, read};
 use recount::engine::{Clock, Engine, Error, SystemClock};
+use recount_notify::Notifier;
 use recount_server::{Access, TokenStore};
 
 /// The parts of a running service that are read anew.
@@ -30,6 +32,8 @@ pub(super) struct Reloader {
     pub(super) had_tokens: AtomicBool,
     pub(super) access: Access,
     pub(super) certificate: Option<Arc<Certificate>>,
+    /// The notifications, once they have started, and the URL of the service.
+    pub(super) notifications: OnceLock<(Notifier, String)>,
 }
 
 impl Reloader {
@@ -51,6 +55,7 @@ impl Reloader {
         self.reload_tokens(&config, &mut outcome);
         self.reload_jwt(&config.settings, &mut outcome).await;
         self.reload_certificate(&config, &mut outcome);
+        self.reload_sinks(&config, &mut outcome).await;
         reload_policies(&config.settings, engine, &mut outcome).await;
         outcome
     }
@@ -105,6 +110,22 @@ impl Reloader {
             },
         };
         outcome.mistakes.push(what.to_owned());
+    }
+
+    /// Takes the sinks and the routes anew. If one has a mistake, the earlier ones stay.
+    async fn reload_sinks(&self, config: &Config, outcome: &mut Reloaded) {
+        let Some((notifier, url)) = self.notifications.get() else {
+            return;
+        };
+        let settings = match notifications::settings(config, url) {
+            Ok(settings) => settings,
+            Err(mistakes) => return outcome.mistakes.extend(in_words(&mistakes)),
+        };
+        match notifier.replace(settings).await {
+            Ok(()) if config.settings.sinks.is_empty() => {}
+            Ok(()) => outcome.reloaded.push("sinks".to_owned()),
+            Err(error) => outcome.mistakes.push(format!("sinks: {error}")),
+        }
     }
 
     /// Reads everything anew at every SIGHUP, and reports it on standard error.
@@ -170,7 +191,7 @@ fn one_line_each(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Makes a running service read its policies, tokens, issuer of JWTs and certificate anew.
+/// Makes a running service read its policies, tokens, issuer of JWTs, certificate and sinks anew.
 ///
 /// A part with a mistake stays as it was, and the mistake is listed. Other settings are read with
 /// the next start. SIGHUP does the same.

@@ -1,0 +1,13 @@
+//! The small values that the other rooms share.
+
+mod detail;
+mod name;
+mod occasion;
+mod shown;
+mod zone;
+
+pub use detail::Detail;
+pub use name::{SinkName, UnfitName};
+pub use occasion::{Occasion, UnknownWord};
+pub(crate) use shown::{clipped, one_line};
+pub use zone::Zone;

@@ -1,0 +1,15 @@
+//! Notifications over real sockets, behind a real engine.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that meets the impossible must stop"
+)]
+
+mod delivery;
+mod dead_letters;
+mod restarts;
+mod targets;
+mod timed;
+
+mod receiver;
+mod world;
