@@ -169,6 +169,7 @@ fn the_tree_keeps_to_the_design() {
         ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
         ("simulator", root.join("crates/simulator/src")),
+        ("telling", root.join("crates/telling/src")),
         ("text", root.join("crates/text/src")),
         ("tool", root.join("crates/tool/src")),
         ("wire", root.join("crates/wire/src")),
@@ -260,7 +261,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "mcp" | "server" | "simulator" | "text" | "tool" | "traces" | "wire" => {}
+        "cli" | "mcp" | "server" | "simulator" | "telling" | "text" | "tool" | "traces"
+        | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

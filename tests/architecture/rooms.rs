@@ -44,7 +44,6 @@ const PARTS: &[Part] = &[
         folder: "crates/cli/src",
         path: "crate",
         order: &[
-            "text",
             "failures",
             "terminal",
             "files",
@@ -129,6 +128,11 @@ const PARTS: &[Part] = &[
             "transport",
             "tools",
         ],
+    },
+    Part {
+        folder: "crates/telling/src",
+        path: "crate",
+        order: &["text", "tone", "needs", "question", "sentence", "outline"],
     },
     Part {
         folder: "crates/traces/src",

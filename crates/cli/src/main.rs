@@ -2,7 +2,7 @@
 //!
 //! The program reads and prints. It decides nothing about a session.
 //!
-//! From the bottom: `text`, `failures`, `terminal` and `files`; then `journal`, `config` and
+//! From the bottom: `failures`, `terminal` and `files`; then `journal`, `config` and
 //! `telling`; then the commands, in `operator`, `inspect`, `maintenance`, `audit`, `development`,
 //! `run`, `serve` and `demo`; `program` is the command line as a whole. No room imports a later
 //! one.
@@ -24,7 +24,6 @@ mod run;
 mod serve;
 mod telling;
 mod terminal;
-mod text;
 
 use std::process::ExitCode;
 

@@ -21,7 +21,7 @@ use crate::run::Run;
 #[cfg(feature = "serve")]
 use crate::serve::{Check, Init, Notify, Reload, Serve, Token};
 use crate::terminal::{ColorChoice, Palette, Screen};
-use crate::text::Zone;
+use recount_telling::Zone;
 
 /// The maximum time that the end of the program waits for interrupted work.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(1);

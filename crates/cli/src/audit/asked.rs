@@ -4,9 +4,9 @@ use chrono::{DateTime, Days, NaiveDate};
 use clap::Args;
 
 use crate::failures::{Exit, Failure};
-use crate::text::{age, one_line};
 use recount::audit::{Filter, LabelFilter, Verdict};
 use recount::session::{Outcome, Timestamp};
+use recount_telling::{age, one_line};
 
 /// The outcomes of ended calls, as JSON spells them.
 const OUTCOMES: [&str; 10] = [

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use crate::failures::Failure;
 use crate::terminal::Screen;
-use crate::text::escaped;
 use recount::audit::{Csv, Report};
+use recount_telling::escaped;
 
 /// Prints a line for each call, and one for each session that is not shown.
 pub(super) fn print(report: &Report, screen: &mut Screen) -> Result<(), Failure> {

@@ -16,10 +16,10 @@ use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
 use crate::journal::{Keys, UnknownKinds, opening};
 use crate::terminal::{Meter, Screen, Tone};
-use crate::text::{count, one_line};
 use recount::audit::{Filter, Report, Row, Unread, decisions};
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
+use recount_telling::{count, one_line};
 
 /// Reports for auditors about a whole journal.
 #[derive(Args)]

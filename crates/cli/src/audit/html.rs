@@ -11,9 +11,9 @@ use recount_journal::verify::{Integrity, Report as Verified};
 use super::html_call;
 use super::proof::{Proof, Replayed, verified_in_words};
 use super::words;
-use crate::text::{age, count, one_line};
 use recount::audit::{AuditedCall, Report, Verdict};
 use recount::session::Timestamp;
+use recount_telling::{age, count, one_line};
 
 /// The maximum number of characters of one text.
 const SHOWN_MAX: usize = 4_000;

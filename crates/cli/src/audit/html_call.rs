@@ -3,9 +3,9 @@
 use super::html::{put, text};
 use super::words;
 use super::words::{Mood, spoken, waited, word};
-use crate::text::{acted, acted_in_short, age, bound_words, count};
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
+use recount_telling::{acted, acted_in_short, age, bound_words, count};
 
 /// A row: the call, its arguments, the decision, the approval requests, the runs and the outcome.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {

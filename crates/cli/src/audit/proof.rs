@@ -5,10 +5,10 @@ use recount_journal::verify::{Integrity, Report as Verified};
 use crate::failures::{Exit, Failure};
 use crate::journal::verdict;
 use crate::terminal::{Meter, Tone};
-use crate::text::count;
 use recount::ledger::{Error, Ledger};
 use recount::replay;
 use recount::session::{Seq, SessionId};
+use recount_telling::count;
 
 /// The results of verifying and replaying a journal.
 pub(super) struct Proof {

@@ -4,9 +4,9 @@ use super::words;
 use super::words::Mood;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{acted_in_short, age, count, cut, one_line, width};
 use recount::audit::{AuditedCall, Question, QuestionEnd, Report};
 use recount::session::{SessionId, Timestamp};
+use recount_telling::{acted_in_short, age, count, cut, one_line, width};
 
 /// The width of the tool and its arguments in a line of 80 columns.
 const CALL_COLUMNS: usize = 20;

@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text::{acted, acted_in_short, age, bound_words, by_leave, count};
 use recount::audit::{
     AuditedCall, EarlierApproval, Held, LeaveUse, Question, QuestionEnd, Totals, Unread,
     UnreadSession, Verdict,
 };
 use recount::ledger::HintBy;
 use recount::session::{About, AllowFor, Outcome, Rule, Timestamp};
+use recount_telling::{acted, acted_in_short, age, bound_words, by_leave, count};
 
 /// The spelling of a value that is one word in JSON.
 pub(super) fn word(it: &impl Serialize) -> String {

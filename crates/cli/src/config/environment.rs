@@ -8,7 +8,7 @@ use super::mistake::{Mistake, Place};
 use super::reading::ADDRESS;
 use super::section::{Given, nearest};
 use super::settings::{KeySettings, Settings};
-use crate::text::duration;
+use recount_telling::duration;
 
 /// The beginning of every variable.
 const PREFIX: &str = "RECOUNT_SERVE_";

@@ -10,8 +10,8 @@ use super::reading;
 use super::section::Given;
 use super::settings::Settings;
 use crate::failures::Failure;
-use crate::text::shown;
 use recount_server::Access;
+use recount_telling::shown;
 use recount_text::files::given_file;
 
 /// The file that is read without `--config`, if it exists.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
-use crate::text::{count, one_line, shown};
+use recount_telling::{count, one_line, shown};
 
 /// The maximum number of mistakes in a message; `--json` lists all.
 const LISTED_MAX: usize = 100;

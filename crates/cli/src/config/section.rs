@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::document::{Node, Plain, Table};
 use super::mistake::{Mistake, Place};
-use crate::text::duration;
+use recount_telling::duration;
 use recount_text::files::given_file;
 
 /// The number of characters of a value that a message shows.

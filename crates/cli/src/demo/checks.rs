@@ -10,11 +10,11 @@ use super::place::Place;
 use super::tools::{REFUND, SHIP};
 use crate::failures::Failure;
 use crate::journal::opening;
-use crate::text::count;
 use recount::ledger::Ledger;
 use recount::replay;
 use recount::session::{Decision, Event, Fact, Observation, Outcome, Seq, SessionId};
 use recount::simulator::{ConnectionId, Standing, Transcript};
+use recount_telling::count;
 
 /// The result of every check, and the numbers of the summary.
 #[derive(Default)]

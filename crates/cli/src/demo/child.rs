@@ -10,7 +10,7 @@ use super::place::Place;
 use super::service::{CONTROL, Part};
 use crate::failures::Failure;
 use crate::terminal::Screen;
-use crate::text::Zone;
+use recount_telling::Zone;
 
 /// The maximum time for one step of the demo.
 const PATIENCE: Duration = Duration::from_secs(60);

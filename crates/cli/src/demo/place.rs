@@ -7,8 +7,8 @@ use recount_journal::{self as journal, DiskJournal};
 
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::text::quoted;
 use recount::control::CONTROL_FILES;
+use recount_telling::quoted;
 
 /// The file that marks a directory as one of the demo.
 const MARKER: &str = "RECOUNT-DEMO";

@@ -13,9 +13,9 @@ use super::service::Part;
 use crate::failures::{Exit, Failure};
 use crate::journal::opening;
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::count;
 use recount::ledger::PendingConfirmation;
 use recount::simulator::{Running, Script, Simulator};
+use recount_telling::count;
 
 /// The script of the simulated model. It is part of the program, so the demo needs no file.
 const SCRIPT: &str = include_str!("script.jsonl");

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::failures::{Exit, Failure};
 use crate::files::policies;
 use crate::terminal::{Screen, Tone};
-use crate::text::one_line;
 use recount::tool::policy_file::{self, PolicyMistake};
+use recount_telling::one_line;
 
 /// Checks a policy file, or prints the schema of such files.
 #[derive(Args)]

@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, destination};
 use crate::terminal::{COLUMNS, Screen, Stop, Tone};
-use crate::text::{cut, one_line};
 use recount::simulator::{
     Entry, Event, Frame, Script, ScriptError, Side, Simulator, SimulatorError,
 };
+use recount_telling::{cut, one_line};
 
 /// Plays a script as a fake Gemini Live service, until Ctrl-C or SIGTERM.
 ///

@@ -5,9 +5,9 @@ use recount_journal as journal;
 use super::failure::{
     Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, SEALED_ADVICE, UNREADABLE,
 };
-use crate::text::{one_line, shown};
 use recount::session::{Barred, ClaimRejection, Rejection, UnfitAnswer};
 use recount::{engine, fixture, ledger, play};
+use recount_telling::{one_line, shown};
 
 impl From<journal::seal::Error> for Failure {
     fn from(error: journal::seal::Error) -> Failure {

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use crate::text::shown;
 use recount::control::OnRecord;
+use recount_telling::shown;
 
 /// The exit codes. `--help` promises their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The failures of a command that asks a running service.
 
 use super::failure::{Exit, Failure, IN_USE};
-use crate::text::{acted, age, one_line};
 use recount::control::{ConnectError, Problem, Refusal, Unanswered};
 use recount::session::FoundAs;
+use recount_telling::{acted, age, one_line};
 
 /// The failure to reach the service that has a journal open.
 pub(crate) fn out_of_reach(in_use: Failure, error: &ConnectError) -> Failure {

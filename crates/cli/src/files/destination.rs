@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failures::{Exit, Failure};
-use crate::text::shown;
+use recount_telling::shown;
 
 /// The entries of a journal's directory. Two of them identify it: one may be lost, or may be a file
 /// of the user.

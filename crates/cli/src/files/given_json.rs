@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::failures::{Exit, Failure};
-use crate::text::one_line;
 use recount::session::Json;
+use recount_telling::one_line;
 use recount_text::files::given_file;
 
 /// The maximum length of such an argument, in bytes.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::failures::{Exit, Failure};
-use crate::text::{count, one_line};
 use recount::session::PolicyChanges;
 use recount::tool::policy_file::{self, PolicyMistake};
+use recount_telling::{count, one_line};
 use recount_text::files::given_file;
 
 /// The maximum length of a policy file, in bytes.

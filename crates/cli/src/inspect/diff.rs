@@ -9,7 +9,6 @@ use super::differences::show;
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Screen, Tone};
-use crate::text::{count, one_line, quoted};
 use recount::compare::{
     Difference, EventTold, Exactness, Story, differences, recorded, recorded_beside, told,
     told_beside,
@@ -17,6 +16,7 @@ use recount::compare::{
 use recount::fixture::{self, Fixture};
 use recount::ledger::Ledger;
 use recount::session::SessionId;
+use recount_telling::{count, one_line, quoted};
 
 /// The reach of a comparison without `--exact`.
 const NOT_COMPARED: &str = "\

@@ -2,9 +2,9 @@
 
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{cut, one_line};
 use recount::compare::{CallNamed, Change, Difference, EventNamed, Place};
 use recount::session::{Json, Speaker};
+use recount_telling::{cut, one_line};
 
 pub(crate) fn show(found: &[Difference], screen: &mut Screen) -> Result<(), Failure> {
     let mut last: Option<&CallNamed> = None;

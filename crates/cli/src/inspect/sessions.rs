@@ -9,9 +9,9 @@ use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
 use crate::operator::{of_session, pause_as_json, paused_by};
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{age, count, cut, one_line};
 use recount::ledger::{ListedPause, SessionSummary};
 use recount::session::OpenKind;
+use recount_telling::{age, count, cut, one_line};
 
 /// Lists the sessions of a journal, oldest first.
 #[derive(Args)]

@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, UnknownKinds};
 use crate::terminal::{Screen, Tone};
-use crate::text::escaped;
-use crate::text::one_line;
 use recount::ledger::{self, Ledger};
 use recount::session::catalog::{contract_hash, declaration_hash};
 use recount::session::{
     Event, ObjectHash, Observation, RunnerAttached, Seq, Session, SessionId, evolve,
 };
+use recount_telling::{escaped, one_line};
 
 /// The number of records that are read at a time.
 const PAGE: usize = 1024;

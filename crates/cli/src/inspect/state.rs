@@ -8,12 +8,11 @@ use serde::Serialize;
 
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, UnknownKinds, ids};
-use crate::telling::outline;
 use crate::terminal::{Screen, Tone};
-use crate::text::{age, one_line};
 use recount::ledger::{Error, Ledger};
 use recount::replay::{NamesNothing, NoState, changes, state_at, state_json, value_at};
 use recount::session::{Json, Seq, Session, SessionId};
+use recount_telling::{age, one_line, outline};
 use recount_text::json::unescaped;
 
 /// Shows a session as of one of its records: calls, requests, values, and pending effects.

@@ -6,11 +6,11 @@ use uuid::Uuid;
 
 use super::source::Source;
 use crate::failures::{Exit, Failure};
-use crate::text::one_line;
 use recount::control::{self, NamedId, Waiting};
 use recount::ledger::Ledger;
 use recount::session::{CallId, RequestId, Seq, SessionId};
 use recount::tool::Ticket;
+use recount_telling::one_line;
 
 /// The minimum number of digits of a prefix.
 const PREFIX_MIN: usize = 4;

@@ -8,8 +8,8 @@ use recount_journal::seal::{FileKeyStore, KeyStore, MasterKey};
 
 use super::opening::trusts_others;
 use crate::failures::{Exit, Failure};
-use crate::text::quoted;
 use recount::ledger::Ledger;
+use recount_telling::quoted;
 
 /// The variable with the master key, as 64 hex digits.
 const MASTER_KEY: &str = "RECOUNT_MASTER_KEY";

@@ -9,8 +9,8 @@ use super::keys::Keys;
 use super::opening;
 use crate::failures::Failure;
 use crate::terminal::Screen;
-use crate::text::{count, one_line};
 use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
+use recount_telling::{count, one_line};
 
 /// The option for records of a kind that this version does not know.
 #[derive(Args)]

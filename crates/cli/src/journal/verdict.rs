@@ -6,8 +6,8 @@ use recount_journal::verify::{Integrity, Report};
 use serde_json::{Value, json};
 
 use crate::terminal::Tone;
-use crate::text::{age, count};
 use recount::session::Timestamp;
+use recount_telling::{age, count};
 
 /// The option with the root to which a verdict is anchored.
 #[derive(Args)]

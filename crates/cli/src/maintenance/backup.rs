@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::terminal::{Meter, Screen};
-use crate::text::{count, quoted};
+use recount_telling::{count, quoted};
 
 /// Copies a journal, also while another process writes to it.
 ///

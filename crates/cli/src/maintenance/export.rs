@@ -11,9 +11,9 @@ use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
 use crate::journal::{Keys, ids, opening};
 use crate::terminal::{Screen, Tone};
-use crate::text::count;
 use recount::ledger::Ledger;
 use recount::session::SessionId;
+use recount_telling::count;
 
 /// Writes the records as JSON lines, exactly as they are stored, with a trailer.
 ///

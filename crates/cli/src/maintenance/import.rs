@@ -11,8 +11,8 @@ use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::Keys;
 use crate::terminal::{Meter, Screen};
-use crate::text::count;
 use recount::ledger;
+use recount_telling::count;
 
 /// Makes a new journal from an exported file: the same records and objects, byte for byte.
 ///

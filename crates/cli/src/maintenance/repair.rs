@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::failures::{Exit, Failure};
 use crate::journal::opening;
 use crate::terminal::{Meter, Screen, Tone};
-use crate::text::{count, one_line};
+use recount_telling::{count, one_line};
 
 /// Recovers a damaged journal as far as possible, and lists exactly what is lost.
 ///

@@ -10,7 +10,7 @@ use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::verdict;
 use crate::terminal::{Meter, Screen};
-use crate::text::count;
+use recount_telling::count;
 
 /// Makes a new journal from a backup, which continues where the backup ended.
 ///

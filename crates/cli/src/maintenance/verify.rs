@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::failures::{Exit, Failure};
 use crate::journal::{opening, verdict, verdict::Anchor};
 use crate::terminal::{Screen, Tone};
-use crate::text::one_line;
 use recount::ledger;
+use recount_telling::one_line;
 
 /// Checks if a journal or an exported file was damaged or altered.
 ///

@@ -12,13 +12,13 @@ use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Keys, Source, ids};
-use crate::telling::{needs, question};
+use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{acted, bound_words, end_of_leave, one_line};
 use recount::control::OnRecord;
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, AllowFor, Json, Needs, ObjectHash, RequestId};
+use recount_telling::{acted, bound_words, end_of_leave, one_line, progress};
 
 /// Records an approval, through the service if one has the journal open.
 #[derive(Args)]
@@ -371,7 +371,7 @@ fn show_missing(
         screen.line(&format!("  {}", one_line(args.as_str())))?;
     }
     let needs = decided.needs.as_deref();
-    screen.line(&one_line(&needs::progress(needs, missing)))?;
+    screen.line(&one_line(&progress(needs, missing)))?;
     if decided.allow_for.is_some() {
         screen.line("Later calls are allowed only if every approval says so.")?;
     }

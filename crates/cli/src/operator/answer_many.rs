@@ -11,12 +11,12 @@ use super::operations::Outcome;
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Source, ids};
-use crate::telling::{needs, question};
+use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{acted, bound_words, one_line};
 use recount::control::{OnRecord, Waiting};
 use recount::ledger::PendingConfirmation;
 use recount::session::{AllowFor, Json, RequestId};
+use recount_telling::{acted, bound_words, one_line, progress};
 
 /// One answer to several requests.
 pub(super) struct AnswerMany {
@@ -241,7 +241,7 @@ impl Shown {
         }
         let asked = self.asked.get(&request);
         let needs = asked.and_then(|it| it.needs.as_deref());
-        let progress = needs::progress(needs, *missing);
+        let progress = progress(needs, *missing);
         screen.line(&format!("  {}", one_line(&progress)))
     }
 

@@ -9,10 +9,9 @@ use super::named::NamedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::Keys;
-use crate::telling::clause;
 use crate::terminal::Screen;
-use crate::text::acted;
 use recount::control::OnRecord;
+use recount_telling::{acted, clause};
 
 /// Cancels an open call, also one whose tool no longer exists.
 ///

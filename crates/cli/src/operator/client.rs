@@ -11,10 +11,10 @@ use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::{Keys, Source};
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, age, one_line, span};
 use recount::control::OnRecord;
 use recount::engine::{ClaimKey, ClaimRequest, ClientAction};
 use recount::session::{Lease, Seq};
+use recount_telling::{acted, age, one_line, span};
 
 /// Claims the oldest ready call of a client-run tool, and prints it.
 ///

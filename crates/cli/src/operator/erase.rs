@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, ids, opening, os_user};
 use crate::terminal::{Screen, prompt};
-use crate::text::{acted, one_line};
 use recount::engine::{Desk, SystemClock};
 use recount::ledger::EraseError;
+use recount_telling::{acted, one_line};
 
 /// Erases a sealed session: deletes its key for good.
 ///

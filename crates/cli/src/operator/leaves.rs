@@ -8,10 +8,10 @@ use super::members::{Members, members};
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source, ids};
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, age, count, one_line, quoted};
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::LeaveInForce;
 use recount::session::AllowFor;
+use recount_telling::{acted, age, count, one_line, quoted};
 
 /// Lists the standing leaves: approvals that also allow later calls of their tools.
 #[derive(Args)]

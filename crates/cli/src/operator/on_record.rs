@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::failures::Failure;
 use crate::journal::{Keys, Source};
 use crate::terminal::{Screen, Tone};
-use crate::text::one_line;
 use recount::control::OnRecord;
+use recount_telling::one_line;
 
 /// A recorded operation.
 pub(super) struct Recorded<T> {

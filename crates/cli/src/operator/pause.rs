@@ -8,11 +8,10 @@ use serde_json::json;
 use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source, ids};
-use crate::telling::clause;
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, count, one_line};
 use recount::control::OnRecord;
 use recount::ledger::PauseTarget;
+use recount_telling::{acted, clause, count, one_line};
 
 /// The sessions to pause: one of these.
 #[derive(Args)]

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
-use crate::telling::clause;
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, age, one_line};
 use recount::ledger::ListedPause;
 use recount::session::SessionId;
+use recount_telling::{acted, age, clause, one_line};
 
 /// Lists the pauses in force: who paused what, when and why.
 #[derive(Args)]

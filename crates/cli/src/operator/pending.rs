@@ -11,12 +11,12 @@ use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone};
-use crate::text::{age, one_line, quoted};
 use recount::control::Waiting;
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::{ListedPause, PausedCall, PendingConfirmation};
 use recount::session::{About, SessionId};
 use recount::tool::Ticket;
+use recount_telling::{age, one_line, quoted};
 
 /// Lists the calls that wait for approval or for their results, and how to answer them.
 #[derive(Args)]

@@ -11,8 +11,8 @@ use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::Keys;
 use crate::terminal::Screen;
-use crate::text::acted;
 use recount::control::OnRecord;
+use recount_telling::acted;
 
 /// Records the real outcome of a call that ended as unknown or timed out.
 ///

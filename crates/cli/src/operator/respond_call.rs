@@ -11,8 +11,8 @@ use crate::failures::{Exit, Failure};
 use crate::files::given_json;
 use crate::journal::Keys;
 use crate::terminal::Screen;
-use crate::text::acted;
 use recount::control::OnRecord;
+use recount_telling::acted;
 
 /// Records the result of a long-running call that waits for it.
 ///

@@ -8,10 +8,9 @@ use serde_json::json;
 use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source, ids};
-use crate::telling::clause;
 use crate::terminal::{Screen, Tone};
-use crate::text::{acted, one_line};
 use recount::session::{Seq, SessionId};
+use recount_telling::{acted, clause, one_line};
 
 /// Ends a standing leave, so that later calls of its tool are asked about again.
 ///

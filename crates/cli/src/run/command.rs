@@ -14,12 +14,12 @@ use crate::failures::{Exit, Failure};
 use crate::files::{destination, policies};
 use crate::journal::{Keys, PATIENCE, ids, opening, os_user};
 use crate::terminal::{Screen, Stop, prompt};
-use crate::text::{count, cut, one_line, quoted};
 use recount::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use recount::ledger::{Error as LedgerError, Ledger};
 use recount::live::{Connector, Endpoint};
 use recount::session::{Actor, PolicyChanges, Seq, SessionId};
 use recount::tool::{Toolset, tools_file};
+use recount_telling::{count, cut, one_line, quoted};
 
 /// The name of the agent in the sessions of this command.
 const AGENT: &str = "run";

@@ -8,10 +8,10 @@ use super::input::{Input, Typed};
 use crate::failures::Failure;
 use crate::telling::{Follower, is_calm, question};
 use crate::terminal::{Screen, Tone, prompt};
-use crate::text::{cut, one_line};
 use recount::engine::{Clock, Error, LiveHandle, SystemClock, ToolConfirmation};
 use recount::ledger::PendingConfirmation;
 use recount::session::{About, Actor, Event, Fact, Observation, RequestId, Seq};
+use recount_telling::{cut, one_line};
 
 /// The time that a script waits for a silent model that has not ended its turn.
 const PATIENCE: Duration = Duration::from_secs(10);

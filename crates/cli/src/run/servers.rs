@@ -5,11 +5,10 @@ use clap::Args;
 use crate::failures::{Exit, Failure};
 #[cfg(feature = "mcp")]
 use crate::terminal::Wait;
-#[cfg(feature = "mcp")]
-use crate::text::one_line;
-use crate::text::quoted;
 use recount::session::secret::is_like_a_token;
 use recount::tool::Toolset;
+#[cfg(feature = "mcp")]
+use recount_telling::{one_line, quoted};
 
 /// The options for MCP servers.
 #[derive(Args)]

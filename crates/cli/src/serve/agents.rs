@@ -2,10 +2,10 @@
 
 use crate::config::{AgentSettings, LoadedAgent, McpSettings, Settings};
 use crate::failures::{Exit, Failure};
-#[cfg(feature = "mcp")]
-use crate::text::one_line;
 use recount::engine::Agent;
 use recount::tool::Toolset;
+#[cfg(feature = "mcp")]
+use recount_telling::one_line;
 
 /// An agent that can be registered.
 pub(super) struct Ready {

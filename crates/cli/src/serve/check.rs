@@ -11,9 +11,9 @@ use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::journal::keys;
 use crate::terminal::{Screen, Tone};
-use crate::text::shown;
 use recount::engine::{Clock, SystemClock};
 use recount_server::Access;
+use recount_telling::shown;
 
 /// Checks recount.toml and the files that it names, and lists every mistake with its line.
 ///

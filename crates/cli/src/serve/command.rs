@@ -20,10 +20,10 @@ use super::{start, token_file};
 use crate::config::{self, Config, Given};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop, Tone};
-use crate::text::shown;
 use recount::engine::Engine;
 use recount_notify::Notifier;
 use recount_server::{Access, Service};
+use recount_telling::shown;
 
 /// The time for the last responses after the engine has ended.
 const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);

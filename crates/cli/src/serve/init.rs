@@ -12,7 +12,7 @@ use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
 use crate::journal::keys;
 use crate::terminal::{Screen, Tone};
-use crate::text::{quoted, shown};
+use recount_telling::{quoted, shown};
 
 /// The file, without the keys.
 const TEMPLATE: &str = include_str!("recount.toml");

@@ -29,7 +29,7 @@ pub(super) fn mistake(_: &ProxySettings) -> Option<Mistake> {
 }
 
 fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
-    let path = crate::text::shown(path);
+    let path = recount_telling::shown(path);
     Failure::new("listen", format!("failed to listen on {path}: {what}"))
         .advice("give another path with socket in [access.proxy]")
 }

@@ -15,11 +15,11 @@ use super::tls::Certificate;
 use crate::config::{self, Config, Mistake, Settings};
 use crate::failures::{Exit, Failure, unanswered};
 use crate::terminal::{Screen, Tone};
-use crate::text::{one_line, shown};
 use recount::control::{Client, ConnectError, Reloaded, Request, read};
 use recount::engine::{Clock, Engine, Error, SystemClock};
 use recount_notify::Notifier;
 use recount_server::{Access, TokenStore};
+use recount_telling::{one_line, shown};
 
 /// The parts of a running service that are read anew.
 pub(super) struct Reloader {

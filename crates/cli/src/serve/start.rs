@@ -12,9 +12,9 @@ use crate::config::{self, Config, KeySettings};
 use crate::failures::{Exit, Failure, IN_USE};
 use crate::files::destination;
 use crate::journal::{PATIENCE, keys, opening, os_user};
-use crate::text::one_line;
 use recount::engine::{Engine, Error, PROGRAM};
 use recount_server::{Access, Rates, Service, TokenStore};
+use recount_telling::one_line;
 
 /// The access: tokens, other parties, and on loopback also the user who starts the service.
 pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access, Failure> {

@@ -11,10 +11,10 @@ use super::token_file;
 use crate::config::{Config, Given};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
-use crate::text::{age, duration, one_line};
 use recount::engine::{Clock, SystemClock};
 use recount::session::Timestamp;
 use recount_server::{AgentScope, Grant, NewToken, Role, TokenInfo, TokenStore};
+use recount_telling::{age, duration, one_line};
 
 /// Creates, lists and revokes the tokens of the HTTP API.
 ///

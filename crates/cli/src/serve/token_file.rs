@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::failures::{Exit, Failure};
-use crate::text::one_line;
 use recount_server::{TokenError, TokenStore};
+use recount_telling::one_line;
 
 /// Opens the file of the configuration. A missing one has no tokens.
 pub(super) fn open(config: &Config) -> Result<TokenStore, Failure> {

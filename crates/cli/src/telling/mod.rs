@@ -1,19 +1,15 @@
-//! A session as text: its events as sentences, its state as an outline, its open requests.
+//! Sessions on the screen: their events as lines, their open requests.
 //!
-//! This room gets events and states from its callers. It opens no journal and knows no command.
+//! This room gets events and states from its callers. It opens no journal and knows no command. The
+//! words are those of `recount-telling`.
 //!
-//! Read `sentence` first, a room of its own; then `timeline`, the lines with time and seq, and
-//! `follow`, the timeline of a session that is served. `question` shows a call that waits,
-//! `needs` the approvals that it needs, `outline` prints JSON.
+//! Read `timeline` first, the lines with time and seq; then `follow`, the timeline of a session
+//! that is served. `question` shows a call that waits, `needs` the approvals that it needs.
 
 mod follow;
-pub(crate) mod needs;
-mod outline;
+mod needs;
 pub(crate) mod question;
-mod sentence;
 mod timeline;
 
 pub(crate) use follow::{Follower, is_calm};
-pub(crate) use outline::outline;
-pub(crate) use sentence::{Names, clause, sentence};
 pub(crate) use timeline::{Fit, Timeline};

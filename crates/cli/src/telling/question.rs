@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::needs;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{age, cut, one_line};
 use recount::ledger::{ParentCall, PausedCall, PendingConfirmation};
-use recount::session::{About, Json, Timestamp};
+use recount::session::Timestamp;
+use recount_telling::{age, asked, cut, one_line, shown_args};
 
 /// Shows a call that waits for its result from outside.
 pub(crate) fn show_paused(
@@ -60,31 +60,10 @@ pub(crate) fn show_question(it: &PendingConfirmation, screen: &mut Screen) -> Re
             "A call of a sealed session: give --keys DIR to see it",
         );
     }
-    let question = match (it.about, it.hint.as_deref().unwrap_or_default()) {
-        (About::Gate, "") => "May it run?",
-        (About::Tool, "") => "May it continue?",
-        (About::Gate | About::Tool, hint) => hint,
-        (About::InDoubt, _) => "It may have run already. Run it again, or settle it?",
-    };
-    let head = format!("{}: {question}", it.tool);
+    let head = format!("{}: {}", it.tool, asked(it));
     screen.toned(Tone::Ask, &one_line(&head))?;
-    // The approver must see all arguments, so they are never cut. Sealed values are cut, because
-    // nothing can be read in them.
-    let shown = it
-        .sealed_args
-        .iter()
-        .fold(it.args.clone(), |args, at| shortened(args, at));
+    let shown = shown_args(it);
     screen.line(&format!("  {}", one_line(shown.as_str())))
-}
-
-/// The arguments with one sealed value cut to a part that distinguishes it from others.
-fn shortened(args: Json, pointer: &str) -> Json {
-    const SHOWN: usize = "{\"$sealed\":\"v1.".len() + 8;
-    let short = args.text_at(pointer).and_then(|it| it.get(..SHOWN));
-    let short = short.map(|it| format!("{it}…\"}}"));
-    short
-        .and_then(|short| args.with_text_at(pointer, &short))
-        .unwrap_or(args)
 }
 
 /// Shows a request: the question, its age and its session.

@@ -3,10 +3,9 @@
 //! The line of an observation names the party that acted. Decisions of the engine follow behind an
 //! arrow.
 
-use super::sentence::{Names, sentence};
 use crate::terminal::{Palette, Tone};
-use crate::text::{age, cut, one_line, width, wrapped};
-use recount::session::{ActorKind, Event, Fact, Seq, Timestamp};
+use recount::session::{Event, Fact, Seq, Timestamp};
+use recount_telling::{Names, age, cut, one_line, party, sentence, width, wrapped};
 
 /// The treatment of sentences that do not fit into a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,19 +106,6 @@ impl Timeline {
             "{heading}{}{lead}{text}",
             self.palette.paint(Tone::Quiet, &margin)
         )
-    }
-}
-
-/// The word for a party in its column.
-fn party(kind: ActorKind) -> &'static str {
-    match kind {
-        ActorKind::Engine => "engine",
-        ActorKind::Model => "model",
-        ActorKind::User => "user",
-        ActorKind::Tool => "tool",
-        ActorKind::Person => "person",
-        ActorKind::Program => "program",
-        ActorKind::Clock => "clock",
     }
 }
 

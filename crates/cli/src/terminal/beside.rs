@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::progress::Meter;
 use crate::failures::Failure;
-use crate::text::{count, one_line};
+use recount_telling::{count, one_line};
 
 /// The copies that a command reads. They are removed when the command ends.
 #[derive(Default)]

@@ -15,6 +15,7 @@ mod style;
 pub(crate) use progress::Meter;
 #[cfg(feature = "mcp")]
 pub(crate) use progress::Wait;
-pub(crate) use screen::{COLUMNS, Screen};
+pub(crate) use recount_telling::{COLUMNS, Tone};
+pub(crate) use screen::Screen;
 pub(crate) use stop::Stop;
-pub(crate) use style::{ColorChoice, Palette, Tone};
+pub(crate) use style::{ColorChoice, Palette};

@@ -6,13 +6,10 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use serde::Serialize;
 
 use super::beside::Beside;
-use super::style::{Palette, Tone};
+use super::style::Palette;
 use crate::failures::{Failure, IO};
-use crate::text::escaped;
 use recount::ledger::PassedOver;
-
-/// The default width of a line, in columns.
-pub(crate) const COLUMNS: usize = 80;
+use recount_telling::{COLUMNS, Tone, escaped};
 
 /// A form of output.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
+use recount_telling::Tone;
 
 /// The use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -14,27 +15,6 @@ pub(crate) enum ColorChoice {
     Always,
     /// Never.
     Never,
-}
-
-/// The kind of a piece of text, which decides on its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    /// Ordinary text.
-    Plain,
-    /// Text of little interest.
-    Quiet,
-    /// A heading.
-    Heading,
-    /// Words of the user or the model.
-    Speech,
-    /// A call of the model.
-    Call,
-    /// A question to a person.
-    Ask,
-    /// A success.
-    Good,
-    /// A failure.
-    Bad,
 }
 
 /// The colours of the output, or none.

@@ -12,10 +12,10 @@ use super::what_if;
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, UnknownKinds, ids};
 use crate::terminal::{Meter, Screen, Tone};
-use crate::text::{count, one_line};
 use recount::ledger::{Error, Ledger};
 use recount::replay::{self, Report};
 use recount::session::{SessionId, decide};
+use recount_telling::{count, one_line};
 
 /// The number of divergences that are shown with both sides and the state. Further ones have a
 /// line.

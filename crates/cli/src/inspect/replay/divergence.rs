@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::telling::{Fit, Names, Timeline, outline, sentence};
+use crate::telling::{Fit, Timeline};
 use crate::terminal::{COLUMNS, Palette, Tone};
-use crate::text::one_line;
 use recount::replay::{Diverged, Said};
 use recount::session::{Event, RULES, Seq, SessionId};
+use recount_telling::{Names, one_line, outline, sentence};
 
 /// The members of a state that say nothing about the reason of a decision.
 const LEFT_OUT: [&str; 7] = [

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::failures::{Exit, Failure, SEALED_ADVICE};
 use crate::terminal::{Screen, Tone};
-use crate::text::count;
 use recount::session::SessionId;
+use recount_telling::count;
 
 /// The sessions that could not be read so far.
 pub(crate) struct Unread {

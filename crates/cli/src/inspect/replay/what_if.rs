@@ -13,10 +13,10 @@ use crate::failures::{Exit, Failure};
 use crate::files::policies;
 use crate::journal::ids;
 use crate::terminal::{Meter, Screen, Tone};
-use crate::text::one_line;
 use recount::ledger::{Error, Ledger};
 use recount::replay::what_if::{Report, what_if};
 use recount::session::{PolicyChanges, SessionId};
+use recount_telling::one_line;
 
 /// Decides the sessions again with the policies in `file`.
 pub(super) async fn run(

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
-use crate::text::{age, cut, one_line};
 use recount::replay::what_if::{CallReport, Standing, Told, Unknown};
 use recount::session::{Outcome, Rule, SessionId, Verdict};
+use recount_telling::{age, cut, one_line};
 
 /// The mark of a call before which the model had received something different.
 pub(super) const OTHER_MESSAGES: &str = "*";

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::what_if_call::{OTHER_MESSAGES, ends, verdict_word};
 use crate::failures::Failure;
 use crate::terminal::{Screen, Tone};
-use crate::text::count;
 use recount::replay::what_if::CallReport;
+use recount_telling::count;
 
 /// The number of calls, and of those that would change.
 #[derive(Default)]

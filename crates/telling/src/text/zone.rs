@@ -14,7 +14,7 @@ const GAP_HOURS_MAX: i64 = 3;
 
 /// A time zone for people. JSON and CSV are in UTC whatever is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Zone {
+pub enum Zone {
     /// Universal time.
     #[default]
     Utc,
@@ -26,13 +26,13 @@ pub(crate) enum Zone {
 
 impl Zone {
     /// Makes this the zone of the process.
-    pub(crate) fn choose(self) {
+    pub fn choose(self) {
         // The command line is read once, so there is no earlier choice.
         let _ = CHOSEN.set(self);
     }
 
     /// The zone of the process; UTC before one was chosen.
-    pub(crate) fn chosen() -> Zone {
+    pub fn chosen() -> Zone {
         CHOSEN.get().copied().unwrap_or_default()
     }
 

@@ -9,7 +9,7 @@ use recount::session::{
 
 /// The names and arguments of the calls of a session, learned from its events.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     calls: BTreeMap<Seq, (String, Json)>,
     /// The number of calls of each tool.
     alike: BTreeMap<String, usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Remembers the facts to which later events refer.
-    pub(crate) fn learn(&mut self, fact: &Fact) {
+    pub fn learn(&mut self, fact: &Fact) {
         match &fact.event {
             Event::Observed(Observation::FunctionCallReceived(it)) => {
                 let name = it
@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// The tool of a call, with the seq of the call if several calls have that tool.
-    pub(crate) fn call(&self, seq: Seq) -> String {
+    pub fn call(&self, seq: Seq) -> String {
         let Some((name, _)) = self.calls.get(&seq) else {
             return format!("call {seq}");
         };
@@ -88,7 +88,7 @@ impl Names {
     }
 
     /// The tool of a request or a response.
-    pub(crate) fn about(&self, seq: Seq) -> String {
+    pub fn about(&self, seq: Seq) -> String {
         match self.about.get(&seq) {
             Some(call) => self.call(*call),
             None => format!("record {seq}"),
@@ -109,7 +109,7 @@ impl Names {
     }
 
     /// The arguments that a request binds: the newest ones on record with its hash.
-    pub(crate) fn args(&self, question: &ConfirmationRequested) -> &str {
+    pub fn args(&self, question: &ConfirmationRequested) -> &str {
         let edited = self.edited.get(&question.call).into_iter().flatten().rev();
         let called = self.calls.get(&question.call).map(|(_, args)| args);
         let bound = edited

@@ -6,7 +6,7 @@ use super::zone::Zone;
 use recount::session::Timestamp;
 
 /// A time as a date, a time of day and the zone that `--tz` chose.
-pub(crate) fn moment(at: Timestamp) -> String {
+pub fn moment(at: Timestamp) -> String {
     moment_in(Zone::chosen(), at)
 }
 
@@ -16,7 +16,7 @@ fn moment_in(zone: Zone, at: Timestamp) -> String {
 }
 
 /// A time without its year, for a column of a table.
-pub(crate) fn short_moment(at: Timestamp) -> String {
+pub fn short_moment(at: Timestamp) -> String {
     short_moment_in(Zone::chosen(), at)
 }
 
@@ -30,18 +30,18 @@ fn short_moment_in(zone: Zone, at: Timestamp) -> String {
 }
 
 /// The calendar of a time in the zone that `--tz` chose.
-pub(crate) fn in_zone(at: Timestamp) -> DateTime<FixedOffset> {
+pub fn in_zone(at: Timestamp) -> DateTime<FixedOffset> {
     Zone::chosen().at(utc(at))
 }
 
 /// The day of a time and its zone, such as `2026-11-20 UTC`.
-pub(crate) fn day(at: DateTime<FixedOffset>) -> String {
+pub fn day(at: DateTime<FixedOffset>) -> String {
     let zone = Zone::chosen().suffix(&at);
     format!("{} {zone}", at.format("%Y-%m-%d"))
 }
 
 /// The first moment of a day in the zone that `--tz` chose.
-pub(crate) fn midnight(day: NaiveDate) -> Option<Timestamp> {
+pub fn midnight(day: NaiveDate) -> Option<Timestamp> {
     let at = Zone::chosen().midnight(day)?;
     Some(Timestamp(at.timestamp_micros()))
 }
@@ -51,12 +51,12 @@ fn utc(at: Timestamp) -> DateTime<Utc> {
 }
 
 /// A time as JSON, CSV and the records have it: RFC 3339 in UTC.
-pub(crate) fn stamp(at: Timestamp) -> String {
+pub fn stamp(at: Timestamp) -> String {
     utc(at).format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 /// The time between `at` and `now`, in the unit that says most.
-pub(crate) fn span(at: Timestamp, now: Timestamp) -> String {
+pub fn span(at: Timestamp, now: Timestamp) -> String {
     let seconds = (now.0.saturating_sub(at.0) / 1_000_000).unsigned_abs();
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -9,7 +9,7 @@ use super::age;
 use recount::session::{Actor, AllowFor, Timestamp};
 
 /// The leave behind a call, such as `by standing leave of ada, 3 of 5`.
-pub(crate) fn by_leave(by: &[Actor], nth: u32, bound: Option<AllowFor>) -> String {
+pub fn by_leave(by: &[Actor], nth: u32, bound: Option<AllowFor>) -> String {
     let people: Vec<String> = by.iter().map(|it| acted_in_short("of", it)).collect();
     let people = match people.as_slice() {
         [] => String::new(),
@@ -24,7 +24,7 @@ pub(crate) fn by_leave(by: &[Actor], nth: u32, bound: Option<AllowFor>) -> Strin
 }
 
 /// The bound of a leave, such as `for 5 further calls`.
-pub(crate) fn bound_words(bound: AllowFor) -> String {
+pub fn bound_words(bound: AllowFor) -> String {
     match bound {
         AllowFor::Count(1) => "for 1 further call".to_owned(),
         AllowFor::Count(count) => format!("for {count} further calls"),
@@ -34,7 +34,7 @@ pub(crate) fn bound_words(bound: AllowFor) -> String {
 
 /// Reads the end of a leave: a time such as 2026-11-01T09:30:00Z, or a span from `now` on such as
 /// 90m, 8h or 2d. `None` if it is neither.
-pub(crate) fn end_of_leave(text: &str, now: Timestamp) -> Option<Timestamp> {
+pub fn end_of_leave(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(at) = DateTime::parse_from_rfc3339(text) {
         return Some(Timestamp(at.timestamp_micros()));
     }
@@ -42,7 +42,7 @@ pub(crate) fn end_of_leave(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// Reads a span: a number with a unit, such as 60s, 90m, 8h or 2d.
-pub(crate) fn span(text: &str) -> Option<Duration> {
+pub fn span(text: &str) -> Option<Duration> {
     let unit = text.chars().next_back()?;
     let seconds = match unit {
         's' => 1,

@@ -1,7 +1,7 @@
 //! Sentences about the session itself: its worker, its connection, its end.
 
-use crate::terminal::Tone;
 use crate::text::acted;
+use crate::tone::Tone;
 use recount::session::{
     CatalogChanged, ConnectFailed, Connected, Disconnected, FrameRejected, GoAwayReceived,
     ReconnectScheduled, ReconnectsExhausted, ResumptionHandleReceived, RunnerAttached,

@@ -1,7 +1,7 @@
 //! Numbers of things, with the plural where it is due.
 
 /// The number and the name of a thing whose plural takes an s, such as `2 records`.
-pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
+pub fn count(number: impl TryInto<u64>, thing: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let s = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{s}")

@@ -3,7 +3,7 @@
 use recount::session::{Json, Outcome, Route};
 
 /// The end of a call, in a word or two; `None` for an interim response.
-pub(super) fn ending(outcome: Outcome) -> Option<&'static str> {
+pub fn ending(outcome: Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Interim => None,
         Outcome::Returned => Some("returned"),
@@ -44,7 +44,7 @@ pub(super) fn told(route: Route) -> &'static str {
 }
 
 /// A reason behind a colon; empty without one.
-pub(crate) fn clause(reason: Option<&str>) -> String {
+pub fn clause(reason: Option<&str>) -> String {
     match reason {
         Some(reason) if !reason.is_empty() => format!(": {reason}"),
         Some(_) | None => String::new(),

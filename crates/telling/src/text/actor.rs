@@ -1,17 +1,17 @@
 //! People and programs in sentences, with how their identity was verified.
 
-use recount::session::{ActedAs, Actor, Authentication};
+use recount::session::{ActedAs, Actor, ActorKind, Authentication};
 
 /// The party behind an act, such as `by ada (os_user)`; `link` is the word before the name.
 ///
 /// A name that was not verified comes after the words that say so, so that a long name cannot push
 /// them out of sight.
-pub(crate) fn acted(link: &str, actor: &Actor) -> String {
+pub fn acted(link: &str, actor: &Actor) -> String {
     unverified(link, actor).unwrap_or_else(|| format!("{link} {actor}"))
 }
 
-/// As [`acted`], where there is little room: how a verified name was verified is left out.
-pub(crate) fn acted_in_short(link: &str, actor: &Actor) -> String {
+/// The words of [`acted`] where there is little room: how a verified name was verified is left out.
+pub fn acted_in_short(link: &str, actor: &Actor) -> String {
     unverified(link, actor).unwrap_or_else(|| format!("{link} {}", actor.in_short()))
 }
 
@@ -28,6 +28,19 @@ fn unverified(link: &str, actor: &Actor) -> Option<String> {
     Some(format!(
         "(identity not verified) {link}{space}{program}{name:?}"
     ))
+}
+
+/// The word for a party in its column.
+pub fn party(kind: ActorKind) -> &'static str {
+    match kind {
+        ActorKind::Engine => "engine",
+        ActorKind::Model => "model",
+        ActorKind::User => "user",
+        ActorKind::Tool => "tool",
+        ActorKind::Person => "person",
+        ActorKind::Program => "program",
+        ActorKind::Clock => "clock",
+    }
 }
 
 #[cfg(test)]

@@ -3,21 +3,21 @@
 use super::decision::decided;
 use super::names::Names;
 use super::{call, claim, conversation, person, session};
-use crate::terminal::Tone;
 use crate::text::one_line;
+use crate::tone::Tone;
 use recount::session::{Event, Observation};
 
 /// The sentence about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sentence {
+pub struct Sentence {
     /// The sentence, on one line.
-    pub(crate) text: String,
+    pub text: String,
     /// The kind of the sentence, which decides on its colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
 }
 
 /// Returns the sentence about an event.
-pub(crate) fn sentence(event: &Event, names: &Names) -> Sentence {
+pub fn sentence(event: &Event, names: &Names) -> Sentence {
     let (text, tone) = match event {
         Event::Observed(observation) => observed(observation, names),
         Event::Decided(decision) => decided(decision, names),

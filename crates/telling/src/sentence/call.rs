@@ -2,8 +2,8 @@
 
 use super::names::Names;
 use super::phrases::{clause, failure_in};
-use crate::terminal::Tone;
 use crate::text::acted;
+use crate::tone::Tone;
 use recount::session::{
     Author, CallCancellationReceived, Deadline, DeadlinePassed, FunctionCallReceived, HookAnswered,
     LlmAsked, LlmReplied, StateChanged, ToolAsked, ToolEventEmitted, ToolPaused, ToolReturned,

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::phrases::clause;
-use crate::terminal::Tone;
+use crate::tone::Tone;
 use recount::session::{
     HistoryForm, HistorySent, MediaCount, MediaCounted, ResponsesSent, TranscriptReceived,
     TurnCompleted,

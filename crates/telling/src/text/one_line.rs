@@ -1,14 +1,17 @@
-//! Untrusted text on a terminal: on one line, without control characters, cut to the width.
+//! Untrusted text: on one line, without control characters, cut to the width.
 
 use std::borrow::Cow;
 
 use super::glyph;
 
+/// The default width of a line, in columns.
+pub const COLUMNS: usize = 80;
+
 /// The text, with every character escaped that is not seen or that a terminal would act on.
 ///
 /// The words of a model or a tool must not move the cursor. Two texts that differ must not look
 /// alike.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+pub fn one_line(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);
     }
@@ -27,7 +30,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 /// The text with the same characters and line breaks escaped as in JSON.
 ///
 /// JSON on one line stays the same JSON.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+pub fn escaped(text: &str) -> Cow<'_, str> {
     if !glyph::hides(text) {
         return Cow::Borrowed(text);
     }
@@ -50,7 +53,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// The beginning of a one-line text, with `…` at its end if it does not fit into `columns`.
-pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     let mut used = 0;
     // The place of a cut that leaves room for the mark.
     let mut end = 0;
@@ -69,7 +72,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// A one-line text broken at its spaces into several lines. A word wider than `columns` is cut.
-pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace().map(|word| cut(word, columns)) {
         match lines.last_mut() {
@@ -84,7 +87,7 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// The width of a one-line text, in columns.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 

@@ -2,8 +2,8 @@
 
 use super::names::Names;
 use super::phrases::clause;
-use crate::terminal::Tone;
 use crate::text::{acted, age};
+use crate::tone::Tone;
 use recount::session::{CallClaimed, ClaimEnded, LeaseRenewed};
 
 pub(super) fn call_claimed(it: &CallClaimed, names: &Names) -> (String, Tone) {

@@ -15,6 +15,6 @@ mod person;
 mod phrases;
 mod session;
 
-pub(crate) use event::sentence;
-pub(crate) use names::Names;
-pub(crate) use phrases::clause;
+pub use event::{Sentence, sentence};
+pub use names::Names;
+pub use phrases::{clause, ending};

@@ -2,8 +2,8 @@
 
 use super::names::Names;
 use super::phrases::clause;
-use crate::terminal::Tone;
 use crate::text::{acted, bound_words, count};
+use crate::tone::Tone;
 use recount::session::{
     AnswerRefused, ApprovalGiven, ConfirmationAnswered, Finding, LeaveRevoked, OperatorCancelled,
     OutcomeFound, Paused, ResponseSupplied, Unpaused,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// The expected form, for messages.
-pub(crate) const EXPECTED: &str = "a time such as 500ms, 30s, 5m, 2h or 30d";
+pub const EXPECTED: &str = "a time such as 500ms, 30s, 5m, 2h or 30d";
 
 /// Reads a whole number with a unit, such as `500ms`, `30s`, `5m`, `2h` or `30d`.
-pub(crate) fn read(text: &str) -> Option<Duration> {
+pub fn read(text: &str) -> Option<Duration> {
     let unit = text.trim_start_matches(|it: char| it.is_ascii_digit());
     let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
     let seconds = match unit {

@@ -2,8 +2,8 @@
 
 use super::names::Names;
 use super::phrases::{clause, ending, told, way};
-use crate::terminal::Tone;
 use crate::text::by_leave;
+use crate::tone::Tone;
 use recount::session::{
     About, BackgroundSpawned, CallCancelled, CallStarted, ConfirmationExpired,
     ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn, Decision, DeliveryChosen,

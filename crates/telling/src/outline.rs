@@ -3,14 +3,14 @@
 
 use serde_json::value::RawValue;
 
-use crate::terminal::COLUMNS;
-use crate::text::{age, one_line, width};
+use crate::text::{COLUMNS, age, one_line, width};
 use recount::replay::Tree;
 use recount::session::Timestamp;
 
-/// The members of an object as lines, indented by `indent`. Empty members and those named in
-/// `left_out` are left out.
-pub(crate) fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec<String> {
+/// The members of an object as lines of at most [`COLUMNS`] columns, indented by `indent` spaces.
+///
+/// Empty members and those named in `left_out` are left out.
+pub fn outline(value: &RawValue, indent: usize, left_out: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     match Tree::of(value) {
         Tree::Members(members) => {
