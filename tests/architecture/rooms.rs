@@ -135,6 +135,13 @@ const PARTS: &[Part] = &[
         order: &["text", "tone", "needs", "question", "sentence", "outline"],
     },
     Part {
+        folder: "crates/notify/src",
+        path: "crate",
+        order: &[
+            "values", "routing", "message", "sending", "sinks", "notifier",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],

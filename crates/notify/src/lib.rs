@@ -32,7 +32,7 @@ pub use message::{Template, UnfitTemplate};
 pub use notifier::{DeadLetterError, Notifier, NotifyError, send_test};
 pub use routing::{Days, Escalation, Filter, Hours, Pattern, Route, TimeOfDay, UnfitHours};
 pub use sending::{
-    Bearer, Patience, SigningSecret, Sink, Target, UnfitSecret, UnfitUrl, Undelivered, Url,
+    Bearer, Patience, SigningSecret, Sink, Target, Undelivered, UnfitSecret, UnfitUrl, Url,
 };
 pub use sinks::{DeadLetter, Settings, SinkStatus};
 pub use values::{Detail, Occasion, SinkName, UnfitName, UnknownWord, Zone};

@@ -10,12 +10,12 @@ use serde_json::json;
 #[cfg(unix)]
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{agents, notifications};
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
 use super::traces::{self, Traces};
+use super::{agents, notifications};
 use super::{start, token_file};
 use crate::config::{self, Config, Given};
 use crate::failures::{Exit, Failure};

@@ -5,9 +5,9 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, `traces` the export of spans, `notifications` the sinks, and `reload` the parts
-//! that are read anew while the service runs. `token`, `init`, `check` and `notify` are the commands
-//! of these names.
+//! their MCP servers, `traces` the export of spans, `notifications` the sinks, and `reload` the
+//! parts that are read anew while the service runs. `token`, `init`, `check` and `notify` are the
+//! commands of these names.
 
 mod agents;
 mod check;

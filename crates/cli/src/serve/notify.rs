@@ -9,8 +9,8 @@ use super::notifications;
 use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
-use crate::text::{one_line, shown};
 use recount::engine::SystemClock;
+use recount_telling::{one_line, shown};
 
 /// Tries the sinks of notifications.
 #[derive(Args)]

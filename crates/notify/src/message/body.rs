@@ -78,10 +78,15 @@ fn values(content: &Content) -> BTreeMap<&'static str, Value> {
         ("by", text(&content.by)),
         ("hint", text(&content.hint)),
         ("reason", text(&content.reason)),
-        ("digest", digest.and_then(|it| serde_json::to_value(it).ok())),
+        (
+            "digest",
+            digest.and_then(|it| serde_json::to_value(it).ok()),
+        ),
     ];
     let present = values.into_iter();
-    present.filter_map(|(key, value)| Some((key, value?))).collect()
+    present
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
 /// The time in UTC as RFC 3339.

@@ -203,9 +203,8 @@ impl Content {
         let Some(call) = &records.call else { return };
         let Some(args) = &call.args else { return };
         // A request for arguments that an approver has changed does not show those of the model.
-        let is_bound = |it: &ConfirmationRequested| {
-            it.args_sha256 == ObjectHash::of(args.as_str().as_bytes())
-        };
+        let is_bound =
+            |it: &ConfirmationRequested| it.args_sha256 == ObjectHash::of(args.as_str().as_bytes());
         if question.is_none_or(is_bound) {
             self.arguments = without_sealed(args.as_str(), &call.sealed_args);
         }

@@ -76,11 +76,7 @@ pub(super) const KNOWN: &[Known] = &[
 /// The field for labels, which has any name behind its beginning.
 pub(super) const LABELS: Known = known(LABEL, Detail::Names, CALL);
 
-const fn known(
-    name: &'static str,
-    detail: Detail,
-    occasions: &'static [Occasion],
-) -> Known {
+const fn known(name: &'static str, detail: Detail, occasions: &'static [Occasion]) -> Known {
     Known {
         name,
         detail,
@@ -109,7 +105,10 @@ impl Field {
             "occasion" => content.occasion.to_string(),
             "time" => time(Some(content.at)),
             "link" => text(&content.link),
-            "session" => content.session.map(|it| it.0.to_string()).unwrap_or_default(),
+            "session" => content
+                .session
+                .map(|it| it.0.to_string())
+                .unwrap_or_default(),
             "call" => content.call.map(|it| it.0.to_string()).unwrap_or_default(),
             "since" => time(content.since),
             "expires" => time(content.expires),

@@ -2,10 +2,11 @@
 
 use super::content::Content;
 use super::field::{Field, KNOWN, Known, LABEL, LABELS};
-use crate::values::{Detail, Occasion, Zone, clipped, one_line};
+use crate::values::{Detail, Occasion, Zone};
+use recount_telling::{cut, one_line};
 
-/// The maximum length of a field in a text, in characters. Slack cuts messages after 40,000.
-const FIELD_CHARS_MAX: usize = 2_000;
+/// The maximum length of a field in a text, in columns. Slack cuts messages after 40,000.
+const FIELD_COLUMNS_MAX: usize = 2_000;
 
 /// A text with fields such as `{tool}`. `{{` and `}}` stand for braces.
 ///
@@ -105,8 +106,8 @@ impl Template {
             match part {
                 Part::Text(plain) => text.push_str(plain),
                 Part::Field(field) => {
-                    let value = one_line(&field.value(content, zone));
-                    text.push_str(&escape(&clipped(&value, FIELD_CHARS_MAX)));
+                    let value = field.value(content, zone);
+                    text.push_str(&escape(&cut(&one_line(&value), FIELD_COLUMNS_MAX)));
                 }
             }
         }
@@ -122,14 +123,17 @@ fn field(name: &str, occasion: Occasion, detail: Detail) -> Result<Field, UnfitT
         None => KNOWN.iter().find(|it| it.name == name),
     };
     let Some(known) = known.filter(|it| it.is_of(occasion)) else {
-        let names = KNOWN.iter().chain([&LABELS]).filter(|it| it.is_of(occasion));
+        let names = KNOWN
+            .iter()
+            .chain([&LABELS])
+            .filter(|it| it.is_of(occasion));
         let shown = |it: &Known| match it.name {
             LABEL => format!("{{{LABEL}NAME}}"),
             name => format!("{{{name}}}"),
         };
         return Err(UnfitTemplate::UnknownField {
             expected: names.map(shown).collect::<Vec<_>>().join(", "),
-            found: clipped(&one_line(name), 40),
+            found: cut(&one_line(name), 40).into_owned(),
         });
     };
     if detail < known.detail {
@@ -170,24 +174,44 @@ mod tests {
 
     #[test]
     fn fields_are_filled_and_escaped() {
-        assert_eq!(text("{{{tool}}} wartet"), "{re\\u{202e}fund\\n&lt;b>} wartet");
-        assert_eq!(text("{label.tenant} {label.none}|{arguments}"), "acme |{\"order\":\"1001\"}");
+        assert_eq!(
+            text("{{{tool}}} wartet"),
+            "{re\\u{202e}fund\\n&lt;b>} wartet"
+        );
+        assert_eq!(
+            text("{label.tenant} {label.none}|{arguments}"),
+            "acme |{\"order\":\"1001\"}"
+        );
         assert_eq!(text("<b>{time}</b> {link}"), "<b>1970-01-01 00:00 UTC</b>");
     }
 
     #[test]
     fn unfit_templates_are_refused() {
         let parse = |text: &str, occasion, detail| {
-            Template::parse(text, occasion, detail).unwrap_err().to_string()
+            Template::parse(text, occasion, detail)
+                .unwrap_err()
+                .to_string()
         };
         let error = parse("{tol}", Occasion::Asked, Detail::Names);
-        assert!(error.contains("{tool}, ") && error.ends_with("found {tol}"), "{error}");
+        assert!(
+            error.contains("{tool}, ") && error.ends_with("found {tol}"),
+            "{error}"
+        );
         let error = parse("{by}", Occasion::Asked, Detail::Names);
-        assert!(!error.contains("{by},"), "no request has an approver yet: {error}");
+        assert!(
+            !error.contains("{by},"),
+            "no request has an approver yet: {error}"
+        );
         let error = parse("{hint}", Occasion::Asked, Detail::Names);
-        assert!(error.starts_with("expected detail = \"arguments\""), "{error}");
+        assert!(
+            error.starts_with("expected detail = \"arguments\""),
+            "{error}"
+        );
         for text in ["{", "a } b", "{tool", "{}", "{label.}"] {
-            assert!(Template::parse(text, Occasion::Asked, Detail::Arguments).is_err(), "{text}");
+            assert!(
+                Template::parse(text, Occasion::Asked, Detail::Arguments).is_err(),
+                "{text}"
+            );
         }
     }
 }

@@ -45,7 +45,10 @@ mod tests {
     fn every_occasion_has_a_default_text() {
         for occasion in Occasion::ALL {
             for detail in Detail::ALL {
-                assert!(default_text(occasion, detail).is_some(), "{occasion} {detail}");
+                assert!(
+                    default_text(occasion, detail).is_some(),
+                    "{occasion} {detail}"
+                );
             }
         }
     }

@@ -93,7 +93,11 @@ mod tests {
             ("", "a", false),
             ("aa*aa", "aaa", false),
         ] {
-            assert_eq!(Pattern::new(pattern).matches(name), matches, "{pattern} {name}");
+            assert_eq!(
+                Pattern::new(pattern).matches(name),
+                matches,
+                "{pattern} {name}"
+            );
         }
     }
 

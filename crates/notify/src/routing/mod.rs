@@ -1,4 +1,4 @@
-//! Which notifications go to which sink.
+//! The ways of notifications to sinks.
 //!
 //! Routing depends on the records alone, so a restart routes them as before. Read `route` first.
 

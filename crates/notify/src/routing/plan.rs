@@ -50,12 +50,7 @@ impl Plan {
     }
 
     /// The times at which a request is sent to the sink again. Of several routes, the first counts.
-    pub(crate) fn dues(
-        &self,
-        names: &Names,
-        asked: Timestamp,
-        expires: Option<Timestamp>,
-    ) -> Dues {
+    pub(crate) fn dues(&self, names: &Names, asked: Timestamp, expires: Option<Timestamp>) -> Dues {
         let mut dues = Dues::default();
         for route in self.routes.iter().filter(|it| it.filter.matches(names)) {
             let before = route.remind_before.and_then(|before| {

@@ -77,8 +77,7 @@ impl FromStr for Bearer {
         if token.is_empty() || !token.bytes().all(|it| it.is_ascii_graphic()) {
             return Err(unfit);
         }
-        let mut value =
-            HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| unfit)?;
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| unfit)?;
         value.set_sensitive(true);
         Ok(Bearer(value))
     }

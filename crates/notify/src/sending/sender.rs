@@ -65,12 +65,16 @@ impl Sender {
                 let body = self.json(content)?;
                 let seconds = now.0.div_euclid(1_000_000);
                 let headers = signature::headers(secret, id, seconds, &body);
-                self.http.post(url.0.clone(), &headers, None, body, now).await
+                self.http
+                    .post(url.0.clone(), &headers, None, body, now)
+                    .await
             }
             Target::Slack { url } => {
                 let text = self.text(content, slack_text);
                 let body = serde_json::json!({"text": text}).to_string();
-                self.http.post(url.0.clone(), &[], None, body.into(), now).await
+                self.http
+                    .post(url.0.clone(), &[], None, body.into(), now)
+                    .await
             }
             Target::Ntfy { url, token } => {
                 let Some((base, topic)) = url.split_last() else {

@@ -32,6 +32,12 @@ mod tests {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         let id = Uuid::from_u128(7);
         let [_, _, (name, signature)] = headers(&secret, id, 1_614_265_330, b"{\"test\":1}");
-        assert_eq!((name, signature.as_str()), ("webhook-signature", "v1,wopvdXgIValW/ct1DOSrWmBcxgT2ahiFdPKrOZs4TD8="));
+        assert_eq!(
+            (name, signature.as_str()),
+            (
+                "webhook-signature",
+                "v1,wopvdXgIValW/ct1DOSrWmBcxgT2ahiFdPKrOZs4TD8="
+            )
+        );
     }
 }

@@ -148,7 +148,10 @@ mod tests {
             let nominal = Duration::from_secs(nominal);
             for entropy in [0, 1, 12_345_678_901, u64::MAX] {
                 let wait = patience.wait(failures, entropy);
-                assert!(wait >= nominal / 2 && wait <= nominal, "{failures} {wait:?}");
+                assert!(
+                    wait >= nominal / 2 && wait <= nominal,
+                    "{failures} {wait:?}"
+                );
             }
         }
         assert_ne!(patience.wait(3, 5), patience.wait(3, 77_777));

@@ -80,11 +80,22 @@ mod tests {
 
     #[test]
     fn url_shows_its_origin_only() {
-        let url: Url = "https://a.example:8443/x/s3cret?token=s3cret".parse().unwrap();
+        let url: Url = "https://a.example:8443/x/s3cret?token=s3cret"
+            .parse()
+            .unwrap();
         for shown in [url.to_string(), format!("{url:?}")] {
-            assert!(shown.contains("a.example:8443") && !shown.contains("s3cret"), "{shown}");
+            assert!(
+                shown.contains("a.example:8443") && !shown.contains("s3cret"),
+                "{shown}"
+            );
         }
-        for text in ["", "a.example", "ftp://a", "http://u:s3cret@a", "http://a/#x"] {
+        for text in [
+            "",
+            "a.example",
+            "ftp://a",
+            "http://u:s3cret@a",
+            "http://a/#x",
+        ] {
             let error = text.parse::<Url>().unwrap_err().to_string();
             assert!(!error.contains("s3cret"), "{error}");
         }
@@ -101,7 +112,10 @@ mod tests {
     fn topic_is_the_last_segment() {
         let url: Url = "https://ntfy.example/base/ops-1".parse().unwrap();
         let (base, topic) = url.split_last().unwrap();
-        assert_eq!((base.as_str(), topic.as_str()), ("https://ntfy.example/base", "ops-1"));
+        assert_eq!(
+            (base.as_str(), topic.as_str()),
+            ("https://ntfy.example/base", "ops-1")
+        );
         assert!(!"https://ntfy.sh/".parse::<Url>().unwrap().has_topic());
     }
 }

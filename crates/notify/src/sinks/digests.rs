@@ -67,8 +67,16 @@ mod tests {
         assert_eq!(DAILY.due(date(27), at(28, 7)), None);
         assert_eq!(DAILY.due(date(27), at(28, 8)), Some(date(28)));
         assert_eq!(DAILY.due(date(28), at(28, 9)), None);
-        assert_eq!(DAILY.due(date(28), at(27, 9)), None, "the clock was set back");
-        assert_eq!(DAILY.due(date(20), at(28, 23)), Some(date(28)), "one for all days");
+        assert_eq!(
+            DAILY.due(date(28), at(27, 9)),
+            None,
+            "the clock was set back"
+        );
+        assert_eq!(
+            DAILY.due(date(20), at(28, 23)),
+            Some(date(28)),
+            "one for all days"
+        );
     }
 
     #[test]

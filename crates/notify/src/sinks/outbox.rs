@@ -98,7 +98,10 @@ impl Outbox {
         let Some(at) = self.items.iter().position(|it| it.queued.notice.id == id) else {
             return Ended::Delivered;
         };
-        let (attempts, patience) = (self.items.get(at).map_or(0, Item::attempts) + 1, self.patience);
+        let (attempts, patience) = (
+            self.items.get(at).map_or(0, Item::attempts) + 1,
+            self.patience,
+        );
         let mut next_try = None;
         match result {
             Ok(()) => {
@@ -222,7 +225,10 @@ mod tests {
     fn message_dies_after_its_last_attempt_or_a_refusal() {
         let (mut outbox, now) = (outbox(1..3), Instant::now());
         for _ in 1..PATIENCE.attempts {
-            assert_eq!(outbox.ended(id(1), &unavailable(None), now, 0), Ended::Again);
+            assert_eq!(
+                outbox.ended(id(1), &unavailable(None), now, 0),
+                Ended::Again
+            );
         }
         let last = outbox.ended(id(1), &failed(), now, 0);
         assert!(matches!(last, Ended::Dead(it) if it.attempts == 3));

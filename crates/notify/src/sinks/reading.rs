@@ -117,11 +117,7 @@ fn by_kind(kind: &str) -> Option<Occasion> {
 }
 
 /// The call of a request.
-async fn call_of(
-    ledger: &Ledger,
-    session: SessionId,
-    request: Seq,
-) -> Result<Option<Seq>, Error> {
+async fn call_of(ledger: &Ledger, session: SessionId, request: Seq) -> Result<Option<Seq>, Error> {
     let fact = ledger.fact(session, request).await?;
     let Some(Event::Decided(decision)) = fact.map(|it| it.event) else {
         return Ok(None);
@@ -181,10 +177,9 @@ fn of_response(response: &ResponseIssued) -> Vec<Occasion> {
     }
     let is_alone = match response.route {
         Route::Parked | Route::Connect | Route::Notify => true,
-        Route::ToolResponse { .. }
-        | Route::Conversation { .. }
-        | Route::Caller
-        | Route::Parent => false,
+        Route::ToolResponse { .. } | Route::Conversation { .. } | Route::Caller | Route::Parent => {
+            false
+        }
     };
     if is_alone && response.outcome != Outcome::Interim {
         occasions.push(Occasion::Settled);

@@ -1,4 +1,4 @@
-//! What operators see of a sink.
+//! The status of a sink for operators.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -10,18 +10,18 @@ use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
 use recount_journal::{BoxFuture, Commit};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::digests::Daily;
 use super::outbox::{Ended, Outbox};
 use super::place::Place;
-use super::reading::{Close, Seen, seen};
+use super::reading::{Seen, seen};
 use super::state::{Dead, State, StateFile};
 use super::status::{Board, DeadLetter};
 use super::timers::Timers;
 use crate::message::{Content, Links, Notice};
-use crate::routing::{Names, Plan};
+use crate::routing::Plan;
 use crate::sending::{Sender, Sink, Undelivered};
 use crate::values::Occasion;
 
@@ -34,14 +34,11 @@ const DEAD_MAX: usize = 1_000;
 
 /// The maximum time until the state is saved after a delivery while others wait. After a crash,
 /// the messages of this time are sent again.
-const SAVE_AFTER_DELIVERY: Duration = Duration::from_millis(250);
+pub(super) const SAVE_AFTER_DELIVERY: Duration = Duration::from_millis(250);
 
 /// The maximum time until the place is saved after commits without a notice. A restart reads from
 /// there again.
 const SAVE_AFTER_COMMIT: Duration = Duration::from_secs(5);
-
-/// The maximum time between two readings of the clock while a timer waits.
-const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The request of an operator.
 #[derive(Debug)]
@@ -61,33 +58,23 @@ type InFlight = BoxFuture<'static, Result<(Uuid, Result<(), Undelivered>), Error
 
 /// The task of a sink.
 pub(crate) struct SinkTask {
-    sink: Sink,
-    plan: Plan,
-    ledger: Ledger,
-    clock: Arc<dyn Clock>,
-    links: Links,
-    sender: Arc<Sender>,
-    file: StateFile,
+    pub(super) sink: Sink,
+    pub(super) plan: Plan,
+    pub(super) ledger: Ledger,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) links: Links,
+    pub(super) sender: Arc<Sender>,
+    pub(super) file: StateFile,
     /// Its queue is that of `outbox` while the task runs.
-    state: State,
-    outbox: Outbox,
-    timers: Timers,
-    daily: Option<(Daily, NaiveDate)>,
-    board: Arc<Board>,
-    commands: mpsc::Receiver<Command>,
-    stop: watch::Receiver<bool>,
+    pub(super) state: State,
+    pub(super) outbox: Outbox,
+    pub(super) timers: Timers,
+    pub(super) daily: Option<(Daily, NaiveDate)>,
+    pub(super) board: Arc<Board>,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) stop: watch::Receiver<bool>,
     /// The time at which the state is saved.
-    save_at: Option<Instant>,
-}
-
-/// What a task has from the notifier.
-pub(crate) struct Given {
-    pub(crate) ledger: Ledger,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) links: Links,
-    pub(crate) board: Arc<Board>,
-    pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(super) save_at: Option<Instant>,
 }
 
 /// Waits until the task is asked to stop, or its notifier is dropped.
@@ -104,60 +91,6 @@ async fn ended(in_flight: &mut Option<InFlight>) -> <InFlight as Future>::Output
 }
 
 impl SinkTask {
-    /// Prepares the task. A new sink starts at the end of the journal.
-    ///
-    /// # Errors
-    /// The error of the file, or that of the journal.
-    pub(crate) async fn new(
-        sink: Sink,
-        plan: Plan,
-        sender: Arc<Sender>,
-        file: StateFile,
-        given: Given,
-    ) -> Result<SinkTask, NotStarted> {
-        let journal = given.ledger.journal().as_ref();
-        let mut state = match file.read()? {
-            Some(state) if state.place.is_in(journal).await? => state,
-            Some(state) => {
-                let path = file.path().display();
-                tracing::warn!(%path, "the journal has another history: its end is the start");
-                let place = Place::at_end(journal).await?;
-                State { place, ..state }
-            }
-            None => State::at(Place::at_end(journal).await?),
-        };
-        let now = given.clock.now();
-        let daily = sink.digest.map(|time| Daily {
-            time,
-            zone: sink.zone,
-        });
-        let last = state.last_digest.as_ref().and_then(|it| it.parse().ok());
-        let daily = daily.map(|it| (it, it.last(last, now)));
-        state.last_digest = daily.map(|(_, last)| last.to_string());
-        let mut task = SinkTask {
-            outbox: Outbox::new(sink.patience, std::mem::take(&mut state.queue)),
-            timers: Timers::new(given.clock.clone()),
-            sink,
-            plan,
-            sender,
-            file,
-            state,
-            daily,
-            ledger: given.ledger,
-            clock: given.clock,
-            links: given.links,
-            board: given.board,
-            commands: given.commands,
-            stop: given.stop,
-            save_at: None,
-        };
-        task.find_waiting().await?;
-        // The place must be durable before a message that would have to be sent again.
-        task.save().await?;
-        task.publish();
-        Ok(task)
-    }
-
     /// Follows the journal until it is asked to stop, or the journal is closed.
     pub(crate) async fn run(mut self) {
         if let Err(error) = self.run_until_stopped().await {
@@ -208,41 +141,6 @@ impl SinkTask {
         Ok(())
     }
 
-    /// Adds the requests that wait already, so that they are sent again when they are due.
-    async fn find_waiting(&mut self) -> Result<(), Error> {
-        let mut waiting = std::collections::BTreeSet::new();
-        if self.plan.has_timers() {
-            for it in self.ledger.pending().await? {
-                waiting.insert((it.session, it.request));
-                let names = Names {
-                    tool: Some(it.tool).filter(|_| !it.sealed),
-                    agent: Some(it.agent).filter(|_| !it.sealed),
-                    labels: it.labels,
-                };
-                let request = (it.session, it.request);
-                self.add_timers(request, it.call, &names, it.requested_at, it.expires_at);
-            }
-        }
-        let known = |it: &(SessionId, Seq, Occasion)| waiting.contains(&(it.0, it.1));
-        self.state.repeated.retain(known);
-        Ok(())
-    }
-
-    fn add_timers(
-        &mut self,
-        (session, request): (SessionId, Seq),
-        call: Seq,
-        names: &Names,
-        asked: Timestamp,
-        expires: Option<Timestamp>,
-    ) {
-        let mut dues = self.plan.dues(names, asked, expires);
-        let is_done = |occasion| self.state.repeated.contains(&(session, request, occasion));
-        dues.reminder = dues.reminder.filter(|_| !is_done(Occasion::Reminder));
-        dues.escalation = dues.escalation.filter(|_| !is_done(Occasion::Escalated));
-        self.timers.add((session, request), call, asked, dues);
-    }
-
     /// Reads a commit.
     async fn read(&mut self, commit: &Commit) -> Result<(), Error> {
         for (stream, lines) in &commit.appends {
@@ -266,7 +164,8 @@ impl SinkTask {
         self.count(&seen);
         if let Some((request, _)) = seen.closes {
             self.timers.remove(seen.session, request);
-            let is_other = |it: &(SessionId, Seq, Occasion)| (it.0, it.1) != (seen.session, request);
+            let is_other =
+                |it: &(SessionId, Seq, Occasion)| (it.0, it.1) != (seen.session, request);
             self.state.repeated.retain(is_other);
         }
         if let (Some(expires), Some(call)) = (seen.opens, seen.call) {
@@ -280,67 +179,6 @@ impl SinkTask {
         let (session, place) = (seen.session, (seen.record, seen.call));
         let notice = Notice::of_call(&self.sink.name, occasion, seen.at, session, place);
         self.outbox.add(notice);
-    }
-
-    /// Counts a record for the digest.
-    fn count(&mut self, seen: &Seen) {
-        if self.daily.is_none() || !self.plan.is_about(&seen.names) {
-            return;
-        }
-        let day = &mut self.state.day;
-        day.asked += u64::from(seen.opens.is_some());
-        day.in_doubt += u64::from(seen.occasions.contains(&Occasion::InDoubt));
-        match seen.closes.map(|(_, close)| close) {
-            Some(Close::Approved) => day.approved += 1,
-            Some(Close::Denied) => day.denied += 1,
-            Some(Close::Expired) => day.expired += 1,
-            Some(Close::Other) | None => {}
-        }
-    }
-
-    /// Queues the reminders and escalations that are due, of requests that still wait.
-    async fn repeat_due(&mut self) -> Result<(), Error> {
-        for due in self.timers.due() {
-            let waiting = self.ledger.pending_in(due.session).await?;
-            if !waiting.iter().any(|it| it.request == due.request) {
-                continue;
-            }
-            let place = (due.request, Some(due.call));
-            let (name, occasion) = (&self.sink.name, due.occasion);
-            let notice = Notice::of_call(name, occasion, due.at, due.session, place);
-            self.outbox.add(notice);
-            let repeated = (due.session, due.request, due.occasion);
-            self.state.repeated.insert(repeated);
-            self.save_within(SAVE_AFTER_DELIVERY);
-        }
-        Ok(())
-    }
-
-    /// Queues the digest, if it is due.
-    async fn digest_if_due(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        let Some((daily, last)) = self.daily else {
-            return Ok(());
-        };
-        let Some(today) = daily.due(last, now) else {
-            return Ok(());
-        };
-        let mut digest = std::mem::take(&mut self.state.day);
-        digest.date = today.to_string();
-        for it in self.ledger.pending().await? {
-            let names = Names {
-                tool: Some(it.tool).filter(|_| !it.sealed),
-                agent: Some(it.agent).filter(|_| !it.sealed),
-                labels: it.labels,
-            };
-            digest.open += u64::from(self.plan.is_about(&names));
-        }
-        self.outbox.add(Notice::of_day(&self.sink.name, now, digest));
-        self.daily = Some((daily, today));
-        self.state.last_digest = Some(today.to_string());
-        // Its numbers begin anew, so the queue with the old ones must be durable.
-        self.save_or_warn().await;
-        Ok(())
     }
 
     /// Begins the next attempt, if a message may be sent now.
@@ -434,7 +272,7 @@ impl SinkTask {
     }
 
     /// Shows operators where the sink is.
-    fn publish(&self) {
+    pub(super) fn publish(&self) {
         let mut numbers = self.board.numbers();
         numbers.queued = self.outbox.len() as u64;
         numbers.position = self.state.place.position;
@@ -445,48 +283,13 @@ impl SinkTask {
         }
     }
 
-    /// Completes when there may be something to do without a commit.
-    fn wake(&self, is_idle: bool) -> impl Future<Output = ()> + use<> {
-        let retry = self.outbox.next_at(Instant::now()).filter(|_| is_idle);
-        let next = [retry, self.save_at].into_iter().flatten().min();
-        let timer = self.timers.next();
-        // A timer that is due at a reading of the clock is found also if the clock is set.
-        let looks = !self.timers.is_empty() || self.daily.is_some();
-        let reached = timer.map(|it| self.clock.reached(it));
-        async move {
-            let next = async {
-                match next {
-                    Some(next) => sleep_until(next).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let reached = async {
-                match reached {
-                    Some(reached) => reached.await,
-                    None => std::future::pending().await,
-                }
-            };
-            let look = async {
-                match looks {
-                    true => sleep(CLOCK_CHECK_INTERVAL).await,
-                    false => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = next => {}
-                () = reached => {}
-                () = look => {}
-            }
-        }
-    }
-
-    fn save_within(&mut self, wait: Duration) {
+    pub(super) fn save_within(&mut self, wait: Duration) {
         let at = Instant::now() + wait;
         self.save_at = Some(self.save_at.map_or(at, |it| it.min(at)));
     }
 
     /// Saves the state, on a thread that may wait for the disk.
-    async fn save(&mut self) -> io::Result<()> {
+    pub(super) async fn save(&mut self) -> io::Result<()> {
         self.save_at = None;
         let (file, mut state) = (self.file.clone(), self.state.clone());
         state.queue = self.outbox.queue();
@@ -495,25 +298,10 @@ impl SinkTask {
     }
 
     /// Saves the state. If that fails, messages are sent again after a restart.
-    async fn save_or_warn(&mut self) {
+    pub(super) async fn save_or_warn(&mut self) {
         if let Err(error) = self.save().await {
             let path = self.file.path().display();
             tracing::warn!(%error, %path, "the place of a sink could not be saved");
         }
-    }
-}
-
-/// The reason why a task does not start.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotStarted {
-    #[error(transparent)]
-    File(#[from] io::Error),
-    #[error(transparent)]
-    Ledger(#[from] Error),
-}
-
-impl From<recount_journal::Error> for NotStarted {
-    fn from(error: recount_journal::Error) -> NotStarted {
-        NotStarted::Ledger(error.into())
     }
 }

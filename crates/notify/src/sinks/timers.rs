@@ -218,7 +218,10 @@ mod tests {
         assert!(timers.due().is_empty());
         clock.set(1_061);
         let due = timers.due();
-        assert_eq!((due.len(), due[0].request, due[0].at), (1, Seq(1), second(1_060)));
+        assert_eq!(
+            (due.len(), due[0].request, due[0].at),
+            (1, Seq(1), second(1_060))
+        );
         assert!(timers.due().is_empty());
         assert_eq!(timers.next(), Some(second(1_090)));
         timers.remove(session(), Seq(2));

@@ -3,11 +3,9 @@
 mod detail;
 mod name;
 mod occasion;
-mod shown;
 mod zone;
 
 pub use detail::Detail;
 pub use name::{SinkName, UnfitName};
 pub use occasion::{Occasion, UnknownWord};
-pub(crate) use shown::{clipped, one_line};
 pub use zone::Zone;

@@ -39,7 +39,7 @@ async fn failed_message_is_sent_again_with_its_id() {
     }
     ids.dedup();
     assert_eq!(ids.len(), 1);
-    let status = status(&notifier, |it| it.delivered == 1).await;
+    let status = status(&notifier, |it| it.queued == 0 && it.delivered == 1).await;
     assert_eq!((status.failures, status.failing_since), (4, None));
     assert_eq!((status.queued, status.dead_letters.len()), (0, 0));
 }
@@ -56,7 +56,10 @@ async fn refused_message_is_a_dead_letter_at_once() {
     let letter = &status.dead_letters[0];
     assert_eq!(letter.id.to_string(), refused.id());
     assert_eq!((letter.attempts, letter.reason.as_str()), (1, "410 Gone"));
-    assert_eq!((letter.session, letter.call), (Some(asked.session), Some(asked.call)));
+    assert_eq!(
+        (letter.session, letter.call),
+        (Some(asked.session), Some(asked.call))
+    );
     // The next message does not wait for it.
     world.ask("pay").await;
     let next = receiver.next().await;

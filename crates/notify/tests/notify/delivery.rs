@@ -1,4 +1,4 @@
-//! What a webhook gets.
+//! The messages of a webhook.
 
 use recount::prelude::ToolConfirmation;
 use recount_notify::{Detail, Filter, Occasion, Pattern, Route};
@@ -21,16 +21,27 @@ async fn asked_and_decided_are_delivered() {
     let link = format!("https://recount.example/sessions/{session}/calls/{call}");
     assert_eq!(data["link"], link.as_str());
     assert_eq!(data["request"], asked.id.0.to_string());
-    assert_eq!((&data["tool"], &data["agent"]), (&"refund".into(), &"support".into()));
+    assert_eq!(
+        (&data["tool"], &data["agent"]),
+        (&"refund".into(), &"support".into())
+    );
     assert_eq!(data["labels"]["tenant"], "acme");
     assert_eq!(data["id"], message.id().as_str());
     assert!(data.get("arguments").is_none() && data.get("hint").is_none());
-    world.answer(&asked, ToolConfirmation::denied("too much")).await;
+    world
+        .answer(&asked, ToolConfirmation::denied("too much"))
+        .await;
     let message = receiver.next().await;
     assert_eq!(message.kind(), "recount.decided");
     let data = message.json()["data"].clone();
-    assert_eq!((&data["decision"], &data["by"]), (&"denied".into(), &"ada".into()));
-    assert!(data.get("reason").is_none(), "the reason is no name: {data}");
+    assert_eq!(
+        (&data["decision"], &data["by"]),
+        (&"denied".into(), &"ada".into())
+    );
+    assert!(
+        data.get("reason").is_none(),
+        "the reason is no name: {data}"
+    );
     let status = notifier.sinks().await.unwrap();
     assert_eq!((status[0].kind, status[0].failures), ("webhook", 0));
 }
@@ -54,7 +65,10 @@ async fn message_has_as_much_as_its_sink_may_have() {
     assert_eq!(data["arguments"]["order"], "1001");
     assert_eq!(data["hint"], "Refund this order?");
     let text = data["text"].as_str().unwrap();
-    assert!(text.contains("\\u{202e}") && !text.contains('\u{202e}'), "{text}");
+    assert!(
+        text.contains("\\u{202e}") && !text.contains('\u{202e}'),
+        "{text}"
+    );
     for hidden in ["refund", "support", "acme", "1001"] {
         assert!(!bare.text.contains(hidden), "{}", bare.text);
     }

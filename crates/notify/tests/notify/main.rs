@@ -5,8 +5,8 @@
     reason = "a test that meets the impossible must stop"
 )]
 
-mod delivery;
 mod dead_letters;
+mod delivery;
 mod restarts;
 mod targets;
 mod timed;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{OriginalUri, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -81,22 +81,15 @@ impl Receiver {
 
     /// Answers the next message with this status.
     pub(crate) fn answer(&self, status: u16, retry_after: Option<&'static str>) {
-        self.answers.lock().unwrap().push_back((status, retry_after));
+        self.answers
+            .lock()
+            .unwrap()
+            .push_back((status, retry_after));
     }
 
     /// The next message.
     pub(crate) async fn next(&mut self) -> Received {
         within(self.received.recv()).await.unwrap()
-    }
-
-    /// The next message that the receiver took.
-    pub(crate) async fn taken(&mut self) -> Received {
-        loop {
-            let received = self.next().await;
-            if received.status == 204 {
-                return received;
-            }
-        }
     }
 
     /// True if no message has come since the last one.
@@ -112,7 +105,7 @@ pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
 
 async fn take(
     State(behind): State<Behind>,
-    OriginalUri(uri): OriginalUri,
+    uri: Uri,
     headers: HeaderMap,
     text: String,
 ) -> (StatusCode, HeaderMap) {

@@ -1,4 +1,4 @@
-//! What survives a restart.
+//! Restarts: nothing is lost, and a repeated message has its id.
 
 use std::fs;
 use std::time::Duration;
@@ -111,7 +111,9 @@ async fn unreadable_file_is_an_error_that_names_it() {
     fs::create_dir_all(world.files()).unwrap();
     fs::write(world.files().join("ops.json"), "{").unwrap();
     let (ledger, clock) = (world.engine.ledger().clone(), world.clock.clone());
-    let error = within(Notifier::start(ledger, clock, settings)).await.unwrap_err();
+    let error = within(Notifier::start(ledger, clock, settings))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("ops.json"), "{error}");
 }
 

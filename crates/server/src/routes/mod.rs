@@ -20,3 +20,4 @@ pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod sessions;
 mod shapes;
+pub(crate) mod sinks;

@@ -7,8 +7,8 @@ mod schema;
 mod settings;
 
 pub(crate) use reading::RouteSettings;
-pub(super) use reading::{routes, sinks, unknown_sinks};
-pub(super) use schema::{routes as routes_schema, sinks as sinks_schema};
 #[cfg(test)]
 pub(super) use reading::{ROUTE, SINK};
+pub(super) use reading::{routes, sinks, unknown_sinks};
+pub(super) use schema::{routes as routes_schema, sinks as sinks_schema};
 pub(crate) use settings::{Hidden, SinkKind, SinkSettings};

@@ -69,7 +69,10 @@ pub(in crate::config) fn sinks(file: &Section<'_>) -> Vec<SinkSettings> {
         let Some(sink) = sink(&section) else { continue };
         if !names.insert(sink.name.value.clone()) {
             let name = &sink.name;
-            let what = format!("expected a name of its own, found {:?} again", name.value.as_str());
+            let what = format!(
+                "expected a name of its own, found {:?} again",
+                name.value.as_str()
+            );
             section.object(name.mistake(what));
             continue;
         }
@@ -203,7 +206,11 @@ fn route(section: &Section<'_>) -> RouteSettings {
     let sinks = names(&named);
     if !section.table.contains_key("sinks") {
         let field = section.field_of("sinks");
-        section.object(section.place.mistake(&field, "expected names of sinks, found none"));
+        section.object(
+            section
+                .place
+                .mistake(&field, "expected names of sinks, found none"),
+        );
     }
     let quiet = section.texts("quiet_sinks");
     let (hours, quiet_names) = (hours(section), names(&quiet));
@@ -315,7 +322,10 @@ fn patterns(section: &Section<'_>, key: &str) -> Vec<Pattern> {
 
 /// The names that have the form of one. The others name no sink, which is reported.
 fn names(given: &[Given<String>]) -> Vec<SinkName> {
-    given.iter().filter_map(|it| it.value.parse().ok()).collect()
+    given
+        .iter()
+        .filter_map(|it| it.value.parse().ok())
+        .collect()
 }
 
 fn zone(section: &Section<'_>) -> Zone {
@@ -371,23 +381,65 @@ mod tests {
     #[test]
     fn mistakes_have_their_lines() {
         for (text, expected) in [
-            ("[[routes]]\nsinks = [\"opps\"]\n", "recount.toml:6:10: routes.sinks: there is no sink"),
-            ("[[routes]]\nsinks = [\"ops\"]\non = [\"reminder\"]\n", "recount.toml:7:7: routes.on:"),
-            ("[sinks.templates]\nasked = \"{tol}\"\n", "recount.toml:6:9: sinks.templates.asked:"),
-            ("[sinks.templates]\nasked = \"{hint}\"\n", "recount.toml:6:9: sinks.templates.asked:"),
-            ("[sinks.templates]\naskd = \"x\"\n", "recount.toml:6:1: sinks.templates.askd:"),
-            ("detail = \"all\"\n", "recount.toml:5:10: sinks.detail: expected one of none, names"),
+            (
+                "[[routes]]\nsinks = [\"opps\"]\n",
+                "recount.toml:6:10: routes.sinks: there is no sink",
+            ),
+            (
+                "[[routes]]\nsinks = [\"ops\"]\non = [\"reminder\"]\n",
+                "recount.toml:7:7: routes.on:",
+            ),
+            (
+                "[sinks.templates]\nasked = \"{tol}\"\n",
+                "recount.toml:6:9: sinks.templates.asked:",
+            ),
+            (
+                "[sinks.templates]\nasked = \"{hint}\"\n",
+                "recount.toml:6:9: sinks.templates.asked:",
+            ),
+            (
+                "[sinks.templates]\naskd = \"x\"\n",
+                "recount.toml:6:1: sinks.templates.askd:",
+            ),
+            (
+                "detail = \"all\"\n",
+                "recount.toml:5:10: sinks.detail: expected one of none, names",
+            ),
             ("zone = \"mars\"\n", "recount.toml:5:8: sinks.zone:"),
-            ("url = \"https://a\"\n", "expected one key for the url, found several"),
-            ("secret_env = \"S\"\n", "recount.toml:5:14: sinks.secret_env: a sink of kind slack"),
-            (SINK, "recount.toml:6:8: sinks.name: expected a name of its own"),
-            ("[[routes]]\nsinks = []\nhours = \"08:00-18:00\"\n", "hours and quiet_sinks together"),
-            ("[[routes]]\nsinks = []\nescalate_after = \"1m\"\n", "escalate_to together"),
-            ("[[routes]]\nsinks = []\ndays = [\"mon\"]\n", "expected hours, to which the days"),
-            ("[[routes]]\n", "routes.sinks: expected names of sinks, found none"),
+            (
+                "url = \"https://a\"\n",
+                "expected one key for the url, found several",
+            ),
+            (
+                "secret_env = \"S\"\n",
+                "recount.toml:5:14: sinks.secret_env: a sink of kind slack",
+            ),
+            (
+                SINK,
+                "recount.toml:6:8: sinks.name: expected a name of its own",
+            ),
+            (
+                "[[routes]]\nsinks = []\nhours = \"08:00-18:00\"\n",
+                "hours and quiet_sinks together",
+            ),
+            (
+                "[[routes]]\nsinks = []\nescalate_after = \"1m\"\n",
+                "escalate_to together",
+            ),
+            (
+                "[[routes]]\nsinks = []\ndays = [\"mon\"]\n",
+                "expected hours, to which the days",
+            ),
+            (
+                "[[routes]]\n",
+                "routes.sinks: expected names of sinks, found none",
+            ),
         ] {
             let found = mistakes(&format!("{SINK}{text}"));
-            assert!(found.iter().any(|it| it.contains(expected)), "{expected}: {found:?}");
+            assert!(
+                found.iter().any(|it| it.contains(expected)),
+                "{expected}: {found:?}"
+            );
         }
     }
 }

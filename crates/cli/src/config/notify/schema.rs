@@ -26,8 +26,7 @@ fn zone() -> Value {
 
 fn templates() -> Value {
     let keys = Occasion::ALL.map(Occasion::as_str);
-    let properties: Map<String, Value> =
-        keys.iter().map(|it| ((*it).to_owned(), text())).collect();
+    let properties: Map<String, Value> = keys.iter().map(|it| ((*it).to_owned(), text())).collect();
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
@@ -38,16 +37,32 @@ fn sink() -> Value {
     let fields = [
         ("name", name, "The name, by which routes name the sink."),
         ("kind", json!({"enum": kinds}), "The kind."),
-        ("url", text(), "The URL of the receiver. Of Slack, it is a secret."),
+        (
+            "url",
+            text(),
+            "The URL of the receiver. Of Slack, it is a secret.",
+        ),
         ("url_env", text(), "The variable with the URL."),
-        ("url_file", text(), "The file with the URL. Not every user may be able to read it."),
-        ("secret_env", text(), "The variable with a webhook's secret, whsec_…"),
+        (
+            "url_file",
+            text(),
+            "The file with the URL. Not every user may be able to read it.",
+        ),
+        (
+            "secret_env",
+            text(),
+            "The variable with a webhook's secret, whsec_…",
+        ),
         (
             "secret_file",
             text(),
             "The file with a webhook's secret, whsec_… Not every user may be able to read it.",
         ),
-        ("token_env", text(), "The variable with the token of a topic of ntfy."),
+        (
+            "token_env",
+            text(),
+            "The variable with the token of a topic of ntfy.",
+        ),
         (
             "token_file",
             text(),
@@ -82,15 +97,31 @@ fn sink() -> Value {
             "The zone of times in texts, and of the digest: utc, the default, local, or an offset \
              such as +02:00.",
         ),
-        ("digest", time(), "The time of the daily digest, such as 08:00; none by default."),
-        ("timeout", duration(), "The maximum time of an attempt; 10s by default."),
+        (
+            "digest",
+            time(),
+            "The time of the daily digest, such as 08:00; none by default.",
+        ),
+        (
+            "timeout",
+            duration(),
+            "The maximum time of an attempt; 10s by default.",
+        ),
         (
             "attempts",
             number(),
             "The attempts before a message becomes a dead letter; 100 by default.",
         ),
-        ("retry_first", duration(), "The wait after the first failure; 1s by default."),
-        ("retry_longest", duration(), "The longest wait after a failure; 5m by default."),
+        (
+            "retry_first",
+            duration(),
+            "The wait after the first failure; 1s by default.",
+        ),
+        (
+            "retry_longest",
+            duration(),
+            "The longest wait after a failure; 5m by default.",
+        ),
     ];
     table(&["name", "kind"], fields)
 }
@@ -105,21 +136,37 @@ fn route() -> Value {
             json!({"type": "array", "items": {"enum": listed}}),
             "The occasions; asked and in_doubt by default.",
         ),
-        ("tools", texts(), "The tools; * matches any letters. All by default."),
-        ("agents", texts(), "The agents; * matches any letters. All by default."),
+        (
+            "tools",
+            texts(),
+            "The tools; * matches any letters. All by default.",
+        ),
+        (
+            "agents",
+            texts(),
+            "The agents; * matches any letters. All by default.",
+        ),
         (
             "labels",
             json!({"type": "object", "additionalProperties": text()}),
             "The labels that the sessions must have.",
         ),
-        ("hours", text(), "The hours of the sinks, such as 08:00-18:00; always by default."),
+        (
+            "hours",
+            text(),
+            "The hours of the sinks, such as 08:00-18:00; always by default.",
+        ),
         (
             "days",
             json!({"type": "array", "items": {"enum": days}, "minItems": 1}),
             "The days of the hours; every day by default.",
         ),
         ("zone", zone(), "The zone of the hours; utc by default."),
-        ("quiet_sinks", texts(), "The sinks outside of the hours; [] sends nothing."),
+        (
+            "quiet_sinks",
+            texts(),
+            "The sinks outside of the hours; [] sends nothing.",
+        ),
         (
             "remind_before",
             duration(),
