@@ -152,6 +152,7 @@ const PARTS: &[Part] = &[
             "service",
             "streams",
             "routes",
+            "pages",
             "openapi",
             "router",
         ],

@@ -29,7 +29,7 @@ pub use outline::outline;
 pub use question::{asked, shown_args};
 pub use sentence::{Names, Sentence, clause, ending, sentence};
 pub use text::{
-    COLUMNS, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,
-    end_of_leave, escaped, one_line, party, quoted, shown, span, width, wrapped,
+    COLUMNS, Piece, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,
+    end_of_leave, escaped, one_line, party, pieces, quoted, shown, span, width, wrapped,
 };
 pub use tone::Tone;
