@@ -15,7 +15,7 @@
 //!    ```
 //!
 //!    A `Problem` becomes a page by itself; 401 becomes the login page, which leads back.
-//! 2. Add its route to `guarded` below, and its entry to `frame/navigation.rs`, with the role that
+//! 2. Add its route to `guarded` in `routes.rs`, and its entry to `frame/navigation.rs`, with the role that
 //!    sees it. The navigation names only pages that exist.
 //! 3. Show each text of a model, a tool or a person through `said`, each time through `moment` or
 //!    `relative`, and link with `frame.links().to("sessions/…")`, which works under any prefix.
@@ -33,32 +33,7 @@ mod assets;
 mod frame;
 mod live;
 pub(crate) mod login;
-
-use axum::Router;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+mod routes;
 
 pub(crate) use frame::{check, not_found};
-
-use crate::service::Service;
-
-/// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
-pub(crate) fn routes(service: &Service) -> Router<Service> {
-    guarded()
-        .route_layer(from_fn_with_state(service.clone(), frame::guard))
-        .merge(open().route_layer(from_fn_with_state(service.clone(), frame::check)))
-}
-
-/// The pages that need a principal.
-fn guarded() -> Router<Service> {
-    Router::new()
-        .route("/live", get(live::changes))
-        .route("/logout", post(login::log_out))
-}
-
-/// The pages that need no principal.
-fn open() -> Router<Service> {
-    Router::new()
-        .route("/login", post(login::with_token))
-        .route("/assets/{name}", get(assets::get))
-}
+pub(crate) use routes::routes;
