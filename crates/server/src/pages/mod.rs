@@ -15,8 +15,8 @@
 //!    ```
 //!
 //!    A `Problem` becomes a page by itself; 401 becomes the login page, which leads back.
-//! 2. Add its route to `guarded` in `routes.rs`, and its entry to `frame/navigation.rs`, with the role that
-//!    sees it. The navigation names only pages that exist.
+//! 2. Add its route to `guarded` in `routes.rs`, and its entry to `frame/navigation.rs`, with the
+//!    role that sees it. The navigation names only pages that exist.
 //! 3. Show each text of a model, a tool or a person through `said`, each time through `moment` or
 //!    `relative`, and link with `frame.links().to("sessions/…")`, which works under any prefix.
 //! 4. A form is `frame.form("sessions/…/close", html! { … })`: a POST with the token against
