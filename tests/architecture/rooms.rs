@@ -132,7 +132,9 @@ const PARTS: &[Part] = &[
     Part {
         folder: "crates/telling/src",
         path: "crate",
-        order: &["text", "tone", "needs", "question", "sentence", "outline"],
+        order: &[
+            "text", "tone", "needs", "question", "sentence", "calls", "outline",
+        ],
     },
     Part {
         folder: "crates/traces/src",

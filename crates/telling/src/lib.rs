@@ -8,7 +8,8 @@
 //!
 //! From the bottom: `text` has lines, times, numbers, people and paths; `tone` the kinds of text;
 //! `needs` the approvals that a request needs; `question` a call that waits; `sentence` one event
-//! as one sentence; `outline` JSON with a line for each member.
+//! as one sentence; `calls` the verdicts and outcomes of an audit; `outline` JSON with a line for
+//! each member.
 //!
 //! ```
 //! use recount_telling::{count, one_line};
@@ -17,6 +18,7 @@
 //! assert_eq!(count(2_u64, "record"), "2 records");
 //! ```
 
+pub mod calls;
 mod needs;
 mod outline;
 mod question;
