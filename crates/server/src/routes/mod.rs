@@ -20,3 +20,5 @@ pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod sessions;
 mod shapes;
+
+pub(crate) use caller::Caller;
