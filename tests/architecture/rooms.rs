@@ -132,7 +132,9 @@ const PARTS: &[Part] = &[
     Part {
         folder: "crates/telling/src",
         path: "crate",
-        order: &["text", "tone", "needs", "question", "sentence", "outline"],
+        order: &[
+            "text", "tone", "needs", "question", "sentence", "calls", "outline",
+        ],
     },
     Part {
         folder: "crates/notify/src",
@@ -159,6 +161,7 @@ const PARTS: &[Part] = &[
             "service",
             "streams",
             "routes",
+            "pages",
             "openapi",
             "router",
         ],

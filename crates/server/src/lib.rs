@@ -15,6 +15,7 @@ mod catalogue;
 mod driving;
 mod metrics;
 mod openapi;
+mod pages;
 mod problems;
 mod requests;
 mod router;

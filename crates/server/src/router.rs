@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 use crate::access::{Access, authenticate, check_site};
 use crate::metrics::count;
 use crate::openapi::{Outline, complete};
+use crate::pages;
 use crate::problems::{Code, Problem};
 use crate::requests::{BodyTime, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
@@ -52,7 +53,9 @@ impl Service {
             .merge(unrepeated())
             .route_layer(from_fn_with_state(access.clone(), authenticate))
             .route_layer(site());
-        let open = open().route_layer(site());
+        let frame = from_fn_with_state(self.clone(), pages::check);
+        let login = OpenApiRouter::new().routes(routes!(pages::login::log_in));
+        let open = open().route_layer(site()).merge(login.route_layer(frame));
         let routes = OpenApiRouter::with_openapi(Outline::openapi())
             .merge(guarded)
             .merge(open)
@@ -62,7 +65,8 @@ impl Service {
         // The document consists of texts, so it can always be written.
         let _ = self.document.set(document.to_json().unwrap_or_default());
         router
-            .fallback(not_found)
+            .merge(pages::routes(&self))
+            .fallback(pages::not_found)
             .method_not_allowed_fallback(method_not_allowed)
             .layer(DefaultBodyLimit::max(self.body_max))
             .layer(Extension(BodyTime(self.body_time)))
@@ -133,9 +137,7 @@ fn unrepeated() -> OpenApiRouter<Service> {
 
 /// The routes that need no principal.
 fn open() -> OpenApiRouter<Service> {
-    OpenApiRouter::new()
-        .routes(routes!(account::log_in))
-        .routes(routes!(openapi::document))
+    OpenApiRouter::new().routes(routes!(openapi::document))
 }
 
 /// The routes of supervisors, which name the process by its address.
@@ -159,10 +161,6 @@ async fn with_headers(request: Request, next: Next) -> Response {
             .or_insert(HeaderValue::from_static(value));
     }
     response
-}
-
-async fn not_found() -> Problem {
-    Problem::new(Code::NotFound, "there is no such route")
 }
 
 async fn method_not_allowed() -> Problem {

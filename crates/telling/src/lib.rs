@@ -8,7 +8,8 @@
 //!
 //! From the bottom: `text` has lines, times, numbers, people and paths; `tone` the kinds of text;
 //! `needs` the approvals that a request needs; `question` a call that waits; `sentence` one event
-//! as one sentence; `outline` JSON with a line for each member.
+//! as one sentence; `calls` the verdicts and outcomes of an audit; `outline` JSON with a line for
+//! each member.
 //!
 //! ```
 //! use recount_telling::{count, one_line};
@@ -17,6 +18,7 @@
 //! assert_eq!(count(2_u64, "record"), "2 records");
 //! ```
 
+pub mod calls;
 mod needs;
 mod outline;
 mod question;
@@ -29,7 +31,7 @@ pub use outline::outline;
 pub use question::{asked, shown_args};
 pub use sentence::{Names, Sentence, clause, ending, sentence};
 pub use text::{
-    COLUMNS, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,
-    end_of_leave, escaped, one_line, party, quoted, shown, span, width, wrapped,
+    COLUMNS, Piece, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,
+    end_of_leave, escaped, one_line, party, pieces, quoted, shown, span, width, wrapped,
 };
 pub use tone::Tone;

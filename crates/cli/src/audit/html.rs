@@ -10,9 +10,9 @@ use recount_journal::verify::{Integrity, Report as Verified};
 
 use super::html_call;
 use super::proof::{Proof, Replayed, verified_in_words};
-use super::words;
 use recount::audit::{AuditedCall, Report, Verdict};
 use recount::session::Timestamp;
+use recount_telling::calls as words;
 use recount_telling::{age, count, one_line};
 
 /// The maximum number of characters of one text.

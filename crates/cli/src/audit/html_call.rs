@@ -1,10 +1,9 @@
 //! One call as a row of the HTML report.
 
 use super::html::{put, text};
-use super::words;
-use super::words::{Mood, spoken, waited, word};
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
+use recount_telling::calls::{self as words, Mood, spoken, waited, word};
 use recount_telling::{acted, acted_in_short, age, bound_words, count};
 
 /// A row: the call, its arguments, the decision, the approval requests, the runs and the outcome.

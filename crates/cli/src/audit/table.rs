@@ -1,11 +1,10 @@
 //! The report for a terminal: a heading for each session, a line for each call, then the totals.
 
-use super::words;
-use super::words::Mood;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::audit::{AuditedCall, Question, QuestionEnd, Report};
 use recount::session::{SessionId, Timestamp};
+use recount_telling::calls::{self as words, Mood};
 use recount_telling::{acted_in_short, age, count, cut, one_line, width};
 
 /// The width of the tool and its arguments in a line of 80 columns.

@@ -16,7 +16,7 @@ use super::principal::Principal;
 use super::proxy::ProxyHeaders;
 use super::rates::{Counted, Rates};
 use super::role::{Grant, Role};
-use super::secret::{NoRandomness, Secret};
+use super::secret::{NoRandomness, Secret, SecretHash};
 use super::site::{self, NotAUrl, PublicUrl};
 use super::tokens::{TOKEN_PREFIX, TokenStore};
 use crate::problems::{Code, Problem};
@@ -228,7 +228,7 @@ impl Access {
     /// # Errors
     /// If the system gives no random bytes.
     pub fn open_session(&self, principal: Principal) -> Result<String, NoRandomness> {
-        let cookie = self.logins.open_for(principal, self.clock.now())?;
+        let cookie = self.logins.open_for(principal, None, self.clock.now())?;
         Ok(self.cookie_header(cookie.expose(), ""))
     }
 
@@ -241,6 +241,26 @@ impl Access {
             Problem::new(Code::Unauthenticated, detail)
         };
         let cookie = opened.ok_or_else(unknown)?;
+        Ok(self.cookie_header(cookie.expose(), ""))
+    }
+
+    /// Opens a session with a login token, or with a token of the store, and returns the header
+    /// that sets its cookie. A session that a token of the store opened ends with the token.
+    pub(crate) fn log_in_with(&self, token: &str) -> Result<String, Problem> {
+        let now = self.clock.now();
+        let store = self.tokens.as_ref();
+        let store = store.filter(|_| token.starts_with(TOKEN_PREFIX));
+        let Some(store) = store else {
+            return self.log_in(token);
+        };
+        let unknown = || {
+            let detail = "the token is unknown, revoked or expired";
+            Problem::new(Code::Unauthenticated, detail)
+        };
+        let principal = store.recognise(token, now).ok_or_else(unknown)?;
+        let by_token = Some(SecretHash::of(token));
+        let opened = self.logins.open_for(principal, by_token, now);
+        let cookie = opened.map_err(|error| Problem::new(Code::Engine, error.to_string()))?;
         Ok(self.cookie_header(cookie.expose(), ""))
     }
 
@@ -271,6 +291,12 @@ impl Access {
     /// Checks that no page of another site sends a request that changes something.
     pub(crate) fn check_site(&self, request: &Parts) -> Result<(), Problem> {
         site::check_site(request, self.public_url.as_ref())
+    }
+
+    /// Checks that a page of this service sends a form.
+    pub(crate) fn check_form(&self, request: &Parts) -> Result<(), Problem> {
+        self.check_site(request)?;
+        site::check_form(request)
     }
 
     /// Returns the sender of the request, and counts the request.
@@ -348,7 +374,16 @@ impl Access {
         }
         let cookie = cookie_of(&request.headers, &self.cookie_name);
         let by_cookie = cookie.and_then(|it| self.logins.recognise(it, now));
-        let ByCookie { principal, csrf } = by_cookie.ok_or_else(unauthenticated)?;
+        let ByCookie {
+            mut principal,
+            csrf,
+            by_token,
+        } = by_cookie.ok_or_else(unauthenticated)?;
+        if let Some(hash) = by_token {
+            let store = self.tokens.as_ref();
+            let known = store.and_then(|it| it.recognise_by_hash(hash, now));
+            principal = known.ok_or_else(unauthenticated)?;
+        }
         Ok(Admitted {
             principal,
             csrf: Some(csrf),

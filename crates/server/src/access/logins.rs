@@ -49,6 +49,8 @@ struct CookieSession {
     principal: Principal,
     csrf: Secret,
     until: Timestamp,
+    /// The token that opened the session. Without it, a login token or the embedding program did.
+    by_token: Option<SecretHash>,
 }
 
 /// A principal that a cookie proves, with the token for its changes.
@@ -56,6 +58,8 @@ struct CookieSession {
 pub(crate) struct ByCookie {
     pub(crate) principal: Principal,
     pub(crate) csrf: Secret,
+    /// The token that opened the session. The session ends with it.
+    pub(super) by_token: Option<SecretHash>,
 }
 
 impl Logins {
@@ -89,13 +93,15 @@ impl Logins {
             at.map(|at| state.links.remove(at))
         };
         let Some(link) = link else { return Ok(None) };
-        self.open_for(link.principal, now).map(Some)
+        self.open_for(link.principal, None, now).map(Some)
     }
 
-    /// Opens a cookie session for the principal and returns the value of its cookie.
+    /// Opens a cookie session for the principal and returns the value of its cookie. If a token
+    /// opened it, it ends with the token.
     pub(super) fn open_for(
         &self,
         principal: Principal,
+        by_token: Option<SecretHash>,
         now: Timestamp,
     ) -> Result<Secret, NoRandomness> {
         let (cookie, csrf) = (Secret::generate("")?, Secret::generate("")?);
@@ -108,6 +114,7 @@ impl Logins {
             hash: SecretHash::of(cookie.expose()),
             principal,
             csrf,
+            by_token,
             until: Timestamp(now.0.saturating_add(COOKIE_LIFE_US)),
         });
         Ok(cookie)
@@ -121,6 +128,7 @@ impl Logins {
         known.filter(|it| now < it.until).map(|it| ByCookie {
             principal: it.principal.clone(),
             csrf: it.csrf.clone(),
+            by_token: it.by_token,
         })
     }
 
@@ -206,7 +214,7 @@ mod tests {
         assert!(!opens(&links[0]));
         assert!(links[1..].iter().all(opens));
         let cookies: Vec<Secret> = (0..=COOKIES_MAX)
-            .map(|_| logins.open_for(ada(), now).unwrap())
+            .map(|_| logins.open_for(ada(), None, now).unwrap())
             .collect();
         let is_known = |it: &Secret| logins.recognise(it.expose(), now).is_some();
         assert!(!is_known(&cookies[0]));

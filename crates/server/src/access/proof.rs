@@ -15,7 +15,7 @@ pub(crate) struct Credentials(Arc<Parts>);
 
 impl Credentials {
     /// The credentials in the head of a request, before anything is added to its extensions.
-    pub(super) fn of(request: &Parts) -> Credentials {
+    pub(crate) fn of(request: &Parts) -> Credentials {
         Credentials(Arc::new(request.clone()))
     }
 }

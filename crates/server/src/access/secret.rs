@@ -28,6 +28,11 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Compares with a given text in constant time.
+    pub(crate) fn fits(&self, given: &str) -> bool {
+        self.0.as_bytes().ct_eq(given.as_bytes()).into()
+    }
 }
 
 impl fmt::Debug for Secret {

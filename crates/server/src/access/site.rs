@@ -82,6 +82,20 @@ pub(super) fn check_site(request: &Parts, public: Option<&PublicUrl>) -> Result<
     Ok(())
 }
 
+/// Checks that the sender of a form says which page sends it. Pages of other sites can send forms,
+/// so one without a word is refused; every browser names the origin.
+///
+/// [`check_site`] checks the word.
+pub(super) fn check_form(request: &Parts) -> Result<(), Problem> {
+    let headers = &request.headers;
+    let says = headers.contains_key(header::ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+    if says || is_safe(&request.method) {
+        return Ok(());
+    }
+    let detail = "expected the header Origin: a form comes from a page of the service";
+    Err(Problem::new(Code::CrossSite, detail))
+}
+
 /// True for a method that changes nothing.
 pub(super) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)

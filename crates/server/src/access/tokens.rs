@@ -326,8 +326,12 @@ impl TokenStore {
 
     /// The principal of a token that is valid now.
     pub(super) fn recognise(&self, token: &str, now: Timestamp) -> Option<Principal> {
+        self.recognise_by_hash(SecretHash::of(token), now)
+    }
+
+    /// The principal of the token with this hash, if it is valid now.
+    pub(super) fn recognise_by_hash(&self, hash: SecretHash, now: Timestamp) -> Option<Principal> {
         self.refresh();
-        let hash = SecretHash::of(token);
         let known = self.known();
         // Every hash is compared, so the time tells nothing about the tokens before a match.
         let mut found = None;

@@ -131,6 +131,11 @@ impl Problem {
         self.0.code
     }
 
+    /// The description of this problem, in one line.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// True if a rule of the session refused the operation.
     pub(crate) fn is_refusal(&self) -> bool {
         // Only the conversion of a refusal names a session.
@@ -198,7 +203,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, code) = (self.code().status(), self.code());
         let retry_after = HeaderValue::from(self.0.retry_after_s);
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
         match status.as_u16() {
@@ -212,6 +217,8 @@ impl IntoResponse for Problem {
             _ => {}
         }
         response.extensions_mut().insert(code);
+        // A page shows it in its own way.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -11,7 +11,7 @@ mod ids;
 mod params;
 mod waiting;
 
-pub(crate) use body::{BODY_BYTES_MAX, BODY_TIME_MAX, BodyTime, Strict, StrictOrEmpty};
+pub(crate) use body::{BODY_BYTES_MAX, BODY_TIME_MAX, BodyTime, Strict, StrictOrEmpty, bytes};
 pub(crate) use cursor::Cursor;
 pub(crate) use idempotency::{Answers, CallKey, run_once};
 pub(crate) use ids::{CallName, InPath, call, message, request, seq, session};

@@ -1,8 +1,8 @@
-//! The account: who the caller is, and the login and logout of a browser.
+//! The account: who the caller is, and the logout of a browser.
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use recount::session::Actor;
 use serde::Serialize;
@@ -13,9 +13,6 @@ use crate::access::{Admitted, Grant};
 use crate::problems::{Code, Problem};
 use crate::requests::Params;
 use crate::service::Service;
-
-/// The page after a login, relative to that of the login.
-const AFTER_LOGIN: &str = "v1/me";
 
 /// The caller.
 #[derive(Serialize, ToSchema)]
@@ -48,42 +45,6 @@ pub(crate) async fn me(admitted: Admitted, params: Params) -> Result<Json<Me>, P
         grants: principal.grants().to_vec(),
         csrf: admitted.csrf.map(|it| it.expose().to_owned()),
     }))
-}
-
-/// Opens a session of a browser with a one-time login token, and sets its cookie.
-#[utoipa::path(
-    get,
-    path = "/login",
-    operation_id = "logIn",
-    tag = "account",
-    security(()),
-    params(("token" = String, Query, description = "The login token; it is valid once")),
-    responses(
-        (status = 303, description = "Logged in"),
-    ),
-)]
-pub(crate) async fn log_in(
-    State(service): State<Service>,
-    method: Method,
-    params: Params,
-    request: Request,
-) -> Result<Response, Problem> {
-    // A program that looks at a link before it is opened must not use it up.
-    if method == Method::HEAD {
-        let problem = Problem::new(Code::MethodNotAllowed, "a login is a GET");
-        let allowed = [(header::ALLOW, HeaderValue::from_static("GET"))];
-        return Ok((allowed, problem).into_response());
-    }
-    params.only(&["token"])?;
-    let opened = service.access.log_in(params.one("token")?.unwrap_or(""));
-    let (parts, _) = request.into_parts();
-    let cookie = opened.map_err(|problem| service.access.failed(&parts, problem))?;
-    let location = (header::LOCATION, HeaderValue::from_static(AFTER_LOGIN));
-    Ok((
-        StatusCode::SEE_OTHER,
-        [(header::SET_COOKIE, header_value(&cookie)?), location],
-    )
-        .into_response())
 }
 
 /// Ends the session of the request's cookie.

@@ -21,3 +21,5 @@ pub(crate) mod reports;
 pub(crate) mod sessions;
 mod shapes;
 pub(crate) mod sinks;
+
+pub(crate) use caller::Caller;

@@ -19,6 +19,6 @@ mod zone;
 pub use actor::{acted, acted_in_short, party};
 pub use count::count;
 pub use leave::{bound_words, by_leave, end_of_leave, span};
-pub use one_line::{COLUMNS, cut, escaped, one_line, width, wrapped};
+pub use one_line::{COLUMNS, Piece, cut, escaped, one_line, pieces, width, wrapped};
 pub use path::{quoted, shown};
 pub use zone::Zone;

@@ -27,6 +27,43 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A piece of a text: seen, or a mark for a character that is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Characters that are seen.
+    Seen(String),
+    /// The mark for a character that is not seen, such as `\\u{202e}`.
+    Unseen(String),
+}
+
+/// The text as [`one_line`] shows it, in pieces. A page sets the marks apart from the same text
+/// typed by hand.
+///
+/// ```
+/// use recount_telling::{Piece, pieces};
+/// let shown = pieces("a\u{202e}");
+/// assert_eq!(shown, [Piece::Seen("a".into()), Piece::Unseen("\\u{202e}".into())]);
+/// ```
+pub fn pieces(text: &str) -> Vec<Piece> {
+    let mut shown = Vec::new();
+    for (c, is_seen) in glyph::glyphs(text) {
+        let mark = match c {
+            '\n' => "\\n".to_owned(),
+            '\t' => "\\t".to_owned(),
+            c if is_seen => {
+                match shown.last_mut() {
+                    Some(Piece::Seen(text)) => text.push(c),
+                    Some(Piece::Unseen(_)) | None => shown.push(Piece::Seen(c.to_string())),
+                }
+                continue;
+            }
+            c => c.escape_unicode().to_string(),
+        };
+        shown.push(Piece::Unseen(mark));
+    }
+    shown
+}
+
 /// The text with the same characters and line breaks escaped as in JSON.
 ///
 /// JSON on one line stays the same JSON.

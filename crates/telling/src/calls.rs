@@ -1,4 +1,4 @@
-//! The words for calls, verdicts and outcomes, the same in every format of the report.
+//! The words for calls, verdicts and outcomes, the same in every report and on every page.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,10 +9,11 @@ use recount::audit::{
 };
 use recount::ledger::HintBy;
 use recount::session::{About, AllowFor, Outcome, Rule, Timestamp};
-use recount_telling::{acted, acted_in_short, age, bound_words, by_leave, count};
+
+use crate::text::{acted, acted_in_short, age, bound_words, by_leave, count};
 
 /// The spelling of a value that is one word in JSON.
-pub(super) fn word(it: &impl Serialize) -> String {
+pub fn word(it: &impl Serialize) -> String {
     match serde_json::to_value(it) {
         Ok(Value::String(word)) => word,
         Ok(_) | Err(_) => String::new(),
@@ -20,12 +21,12 @@ pub(super) fn word(it: &impl Serialize) -> String {
 }
 
 /// A word of JSON as words of a sentence.
-pub(super) fn spoken(word: &str) -> String {
+pub fn spoken(word: &str) -> String {
     word.replace('_', " ")
 }
 
 /// The words for a policy's rule.
-pub(super) fn rule(rule: Rule) -> &'static str {
+pub fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::MissingName => "no name of a tool",
         Rule::UnknownTool => "unknown tool",
@@ -42,7 +43,7 @@ pub(super) fn rule(rule: Rule) -> &'static str {
 }
 
 /// The words for a verdict alone.
-pub(super) fn verdict_words(verdict: Verdict) -> String {
+pub fn verdict_words(verdict: Verdict) -> String {
     match verdict {
         Verdict::AllowedByRule => "allowed without approval".to_owned(),
         Verdict::GateWaived => "approval not enforced".to_owned(),
@@ -64,7 +65,7 @@ pub(super) fn verdict_words(verdict: Verdict) -> String {
 }
 
 /// The words for the end of a request for approval.
-pub(super) fn question_end(end: QuestionEnd) -> String {
+pub fn question_end(end: QuestionEnd) -> String {
     match end {
         QuestionEnd::Superseded => "replaced by a new request".to_owned(),
         QuestionEnd::Open
@@ -78,7 +79,7 @@ pub(super) fn question_end(end: QuestionEnd) -> String {
 }
 
 /// The verdict about a call: the rule, or the approver and the time until the answer.
-pub(super) fn verdict(call: &AuditedCall) -> String {
+pub fn verdict(call: &AuditedCall) -> String {
     let rule = call.policy.as_ref().map_or("", |it| rule(it.rule));
     match call.verdict {
         Verdict::AllowedByRule => format!("allowed, {rule}"),
@@ -110,13 +111,13 @@ pub(super) fn verdict(call: &AuditedCall) -> String {
 }
 
 /// The standing leave behind a call, such as `by standing leave of ada, 3 of 5`.
-pub(super) fn leave_words(it: &LeaveUse) -> String {
+pub fn leave_words(it: &LeaveUse) -> String {
     let until = it.until.map(AllowFor::Until);
     by_leave(&it.by, it.nth, it.count.map(AllowFor::Count).or(until))
 }
 
 /// A pause that held a call, such as `held by the pause of everything by ada: the bank is down`.
-pub(super) fn held(it: &Held) -> String {
+pub fn held(it: &Held) -> String {
     let by = acted_in_short("by", &it.by);
     let reason = it.reason.as_ref().map(|it| format!(": {it}"));
     format!(
@@ -136,7 +137,7 @@ fn by_and_after(question: &Question) -> String {
 }
 
 /// The people behind the end of a request, such as ` by ada and by bob`. A yes needs all of them.
-pub(super) fn answered_by(question: &Question) -> String {
+pub fn answered_by(question: &Question) -> String {
     let earlier = question.approvals.iter().map(|it| &it.by);
     let earlier = earlier.filter(|_| question.end == QuestionEnd::Approved);
     let people = earlier.chain(&question.by);
@@ -148,7 +149,7 @@ pub(super) fn answered_by(question: &Question) -> String {
 }
 
 /// An approval that counts and did not decide alone, such as `approved before by ada (os_user)`.
-pub(super) fn approved_before(it: &EarlierApproval) -> String {
+pub fn approved_before(it: &EarlierApproval) -> String {
     let by = acted("by", &it.by);
     let reason = it.reason.as_ref().map(|it| format!(": {it}"));
     let at = age::moment(it.at);
@@ -160,7 +161,7 @@ pub(super) fn approved_before(it: &EarlierApproval) -> String {
 }
 
 /// The time until an answer, in the unit that says most.
-pub(super) fn waited(us: i64) -> String {
+pub fn waited(us: i64) -> String {
     match us {
         ..1_000_000 => format!("{} ms", us / 1_000),
         1_000_000..120_000_000 => format!("{} s", us / 1_000_000),
@@ -169,7 +170,7 @@ pub(super) fn waited(us: i64) -> String {
 }
 
 /// The subject of a request.
-pub(super) fn asked(question: &Question) -> &'static str {
+pub fn asked(question: &Question) -> &'static str {
     match question.about {
         About::Gate => "approval requested",
         About::InDoubt => "approval requested to run it again, because it may have run",
@@ -178,7 +179,7 @@ pub(super) fn asked(question: &Question) -> &'static str {
 }
 
 /// The arguments of a request if they differ from the call's, and those that the answer changed.
-pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<String> {
+pub fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<String> {
     let asked = question.args.as_str();
     let other = (asked != call.args_text()).then(|| format!("for {asked}"));
     let edited = question.edited_args.as_ref();
@@ -189,7 +190,7 @@ pub(super) fn asked_arguments(question: &Question, call: &AuditedCall) -> Vec<St
 /// The text that the approver was shown, and its author.
 ///
 /// The text comes last in a line, because it could look like words of this report.
-pub(super) fn shown(question: &Question) -> Option<String> {
+pub fn shown(question: &Question) -> Option<String> {
     let by = match question.hint_by {
         HintBy::Declaration => "the tool’s declaration",
         HintBy::Tool => "the tool",
@@ -199,7 +200,7 @@ pub(super) fn shown(question: &Question) -> Option<String> {
 }
 
 /// The outcome of a call, or the state of an open one.
-pub(super) fn outcome(call: &AuditedCall) -> String {
+pub fn outcome(call: &AuditedCall) -> String {
     let Some(end) = &call.ended else {
         return spoken(call.waits_as.unwrap_or("open"));
     };
@@ -216,14 +217,19 @@ pub(super) fn outcome(call: &AuditedCall) -> String {
 
 /// The kind of an outcome, which decides on its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
+pub enum Mood {
+    /// It returned.
     Good,
+    /// It failed, or may have had an effect that is not known.
     Bad,
+    /// It has not ended.
     Open,
+    /// It did not run.
     Plain,
 }
 
-pub(super) fn mood(call: &AuditedCall) -> Mood {
+/// The kind of the outcome of a call.
+pub fn mood(call: &AuditedCall) -> Mood {
     match call.ended.as_ref().map(|it| it.outcome) {
         None | Some(Outcome::Interim) => Mood::Open,
         Some(Outcome::Returned | Outcome::Supplied) => Mood::Good,
@@ -241,7 +247,7 @@ pub(super) fn mood(call: &AuditedCall) -> Mood {
 }
 
 /// The totals as pairs of a heading and a sentence. Empty ones are left out.
-pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
+pub fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let verdicts = totals.verdicts.iter();
     let verdicts = verdicts.map(|(it, number)| format!("{number} {}", verdict_words(*it)));
     let open = (totals.open > 0).then(|| format!("{} open", totals.open));
@@ -291,7 +297,7 @@ pub(super) fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
 }
 
 /// The numbers of sessions that are not shown, by reason.
-pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
+pub fn unread(sessions: &[UnreadSession]) -> Vec<String> {
     let whys = [
         Unread::KeyNotGiven,
         Unread::KeyMissing,
@@ -308,7 +314,7 @@ pub(super) fn unread(sessions: &[UnreadSession]) -> Vec<String> {
 
 /// The details of a session that is not shown, to stand behind the reason: its problem, or who had
 /// it erased, and why.
-pub(super) fn details(session: &UnreadSession) -> String {
+pub fn details(session: &UnreadSession) -> String {
     match (&session.problem, &session.erasure) {
         (Some(problem), _) => format!(": {problem}"),
         (None, Some(it)) => format!(" {}: {}", acted_in_short("by", &it.by), it.reason),

@@ -1,0 +1,160 @@
+"use strict";
+// What the pages do beyond links and forms. Every page reads and decides without this script.
+(() => {
+  const main = document.getElementById("content");
+  const notice = document.getElementById("notice");
+
+  // The live parts of the page as the server sent them, before this script changes their times.
+  const sent = new Map();
+  const partsOf = (root) => [...root.querySelectorAll("[data-part]")];
+
+  // --- Times: the viewer's zone in the text, UTC on hover. ---
+
+  const UNITS = [[86400 * 2, 86400, "day"], [3600, 3600, "hour"], [60, 60, "minute"]];
+  const moments = new Intl.DateTimeFormat(undefined, {
+    year: "numeric", month: "2-digit", day: "2-digit",
+    hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+  });
+  const distances = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+
+  const distance = (seconds) => {
+    const size = Math.abs(seconds);
+    const found = UNITS.find(([from]) => size >= from);
+    if (!found) return distances.format(Math.trunc(seconds), "second");
+    return distances.format(Math.trunc(seconds / found[1]), found[2]);
+  };
+
+  const showTimes = (root) => {
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const at = new Date(time.dateTime);
+      if (Number.isNaN(at.getTime())) continue;
+      if ("relative" in time.dataset) {
+        time.textContent = distance((at - Date.now()) / 1000);
+        const utc = at.toISOString().slice(0, 19).replace("T", " ") + " UTC";
+        time.title = `${moments.format(at)} (${utc})`;
+      } else if (!time.title) {
+        time.title = time.textContent;
+        time.textContent = moments.format(at);
+      }
+    }
+  };
+  const remember = (root) => {
+    for (const part of partsOf(root)) sent.set(part.id, part.innerHTML);
+  };
+  remember(document);
+  showTimes(document);
+  setInterval(() => showTimes(document), 15000);
+
+  // --- Live pages: fetch the page again after a change, and replace its parts. ---
+
+  const parser = new DOMParser();
+
+  const isEdited = (part) => {
+    for (const field of part.querySelectorAll("input, textarea, select")) {
+      if (field.type === "hidden") continue;
+      if (field.type === "checkbox" || field.type === "radio") {
+        if (field.checked !== field.defaultChecked) return true;
+      } else if (field.tagName === "SELECT") {
+        const first = [...field.options].findIndex((it) => it.defaultSelected);
+        if (field.selectedIndex !== Math.max(first, 0)) return true;
+      } else if (field.value !== field.defaultValue) return true;
+    }
+    return false;
+  };
+
+  const replace = (part, fresh) => {
+    const active = document.activeElement;
+    const focused = part.contains(active) ? active.id || active.getAttribute("href") : null;
+    const open = [...part.querySelectorAll("details[open][id]")].map((it) => it.id);
+    part.replaceWith(fresh);
+    showTimes(fresh);
+    for (const id of open) {
+      const details = document.getElementById(id);
+      if (details) details.open = true;
+    }
+    if (focused) {
+      const again = [...fresh.querySelectorAll("a[href], button, input, textarea, summary")];
+      const found = again.find((it) => it.id === focused || it.getAttribute("href") === focused);
+      if (found) found.focus({ preventScroll: true });
+    }
+  };
+
+  const showFresh = (text) => {
+    const fresh = parser.parseFromString(text, "text/html");
+    document.title = fresh.title;
+    const known = partsOf(document);
+    const now = new Map(partsOf(fresh).map((it) => [it.id, it]));
+    for (const part of known) {
+      const next = now.get(part.id);
+      if (!next || sent.get(part.id) === next.innerHTML) continue;
+      // What the person is typing is kept, unless the part can be of no use any more.
+      if (isEdited(part) && next.dataset.state === part.dataset.state) continue;
+      sent.set(part.id, next.innerHTML);
+      replace(part, document.importNode(next, true));
+    }
+    const live = fresh.getElementById("content");
+    if (live && live.dataset.live) main.dataset.live = live.dataset.live;
+  };
+
+  let fetching = false;
+  let again = false;
+  const refresh = async () => {
+    if (fetching) {
+      again = true;
+      return;
+    }
+    fetching = true;
+    try {
+      do {
+        again = false;
+        const headers = { Accept: "text/html" };
+        const response = await fetch(location.href, { headers, credentials: "same-origin" });
+        if (response.status === 401) {
+          notice.textContent = "You are logged out. Load the page again to log in.";
+          close();
+          return;
+        }
+        if (response.ok) showFresh(await response.text());
+        notice.textContent = "";
+      } while (again);
+    } catch {
+      notice.textContent = "The service does not answer. What you see may be old.";
+    } finally {
+      fetching = false;
+    }
+  };
+
+  // A browser has few connections for all tabs, so only a visible tab keeps a stream.
+  const RETRY_MS = 5000;
+  const HIDDEN_MS = 30000;
+  let stream = null;
+  let timer = null;
+  const close = () => {
+    if (stream) stream.close();
+    stream = null;
+    clearTimeout(timer);
+  };
+  const open = () => {
+    close();
+    if (document.hidden) {
+      timer = setTimeout(async () => { await refresh(); open(); }, HIDDEN_MS);
+      return;
+    }
+    stream = new EventSource(main.dataset.live);
+    stream.addEventListener("changed", refresh);
+    const reopen = () => {
+      close();
+      timer = setTimeout(async () => { await refresh(); open(); }, RETRY_MS);
+    };
+    stream.addEventListener("end", reopen);
+    stream.addEventListener("problem", reopen);
+    stream.addEventListener("error", reopen);
+  };
+  if (main && main.dataset.live) {
+    open();
+    document.addEventListener("visibilitychange", async () => {
+      if (!document.hidden) await refresh();
+      open();
+    });
+  }
+})();

@@ -1,0 +1,94 @@
+//! Links from one page to another, under any prefix.
+
+use recount::session::{Seq, SessionId};
+
+/// The links of a page. They are relative, so they hold under a prefix that the embedding service
+/// mounts or that a proxy removes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Links {
+    /// The way from the page to the root: `../` for each folder of its path.
+    up: String,
+}
+
+impl Links {
+    /// The links of the page with this path below the mount, such as `/sessions/0199…`.
+    pub(crate) fn of(path: &str) -> Links {
+        let folders = path.matches('/').count().saturating_sub(1);
+        let up = "../".repeat(folders);
+        Links { up }
+    }
+
+    /// The link to a page, such as `inbox` or `sessions/0199…`.
+    pub(crate) fn to(&self, page: &str) -> String {
+        // A first segment with a colon would be read as a scheme.
+        let up = if self.up.is_empty() { "./" } else { &self.up };
+        format!("{up}{page}")
+    }
+
+    /// The link to the card of a call.
+    pub(crate) fn card(&self, session: SessionId, call: Seq) -> String {
+        self.to(&format!("sessions/{session}/calls/{call}"))
+    }
+
+    /// The link to a session.
+    pub(crate) fn session(&self, session: SessionId) -> String {
+        self.to(&format!("sessions/{session}"))
+    }
+
+    /// The link to a record of a session.
+    pub(crate) fn record(&self, session: SessionId, seq: Seq) -> String {
+        self.to(&format!("sessions/{session}/records/{seq}"))
+    }
+}
+
+/// True if the text names a page below the mount: a path without a scheme, a host or a way up.
+///
+/// A link with `next` may come from a page of another site, so it must not lead out of this one.
+pub(crate) fn is_page(text: &str) -> bool {
+    let (path, _) = text.split_once('?').unwrap_or((text, ""));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~?=&%+".contains(c);
+    path.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(is_plain)
+        && !path.contains("//")
+        && !path.split('/').any(|it| it.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_leads_from_any_depth() {
+        assert_eq!(Links::of("/inbox").to("login"), "./login");
+        assert_eq!(Links::of("/").to("inbox"), "./inbox");
+        let card = Links::of("/sessions/a/calls/5");
+        assert_eq!(card.to("inbox"), "../../../inbox");
+    }
+
+    #[test]
+    fn page_is_below_the_mount() {
+        for page in [
+            "inbox",
+            "sessions/0199-e2/calls/5",
+            "history?tool=a%20b&x=1+2",
+        ] {
+            assert!(is_page(page), "{page}");
+        }
+        for other in [
+            "",
+            "/inbox",
+            "//attacker.example",
+            "https://attacker.example",
+            "https:attacker.example",
+            "javascript:alert(1)",
+            "a//b",
+            "a/../../v1",
+            "../x",
+            "\\\\attacker.example",
+            "inbox\r\nset-cookie: a",
+            "inbox#x",
+        ] {
+            assert!(!is_page(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The entries of the header: the pages that a principal may open.
+
+use crate::access::{Principal, Role};
+
+/// An entry of the navigation.
+pub(super) struct Entry {
+    /// The path of the page below the mount.
+    pub(super) page: &'static str,
+    /// The name of the page.
+    pub(super) name: &'static str,
+    /// The lowest role that sees it.
+    needs: Role,
+}
+
+/// The pages, in the order of the header. An entry is added with its page.
+const ENTRIES: &[Entry] = &[];
+
+/// The entries that the principal sees.
+pub(super) fn entries(principal: &Principal) -> impl Iterator<Item = &'static Entry> {
+    let role = principal.grants().iter().map(|it| it.role).max();
+    ENTRIES.iter().filter(move |it| role >= Some(it.needs))
+}
+
+impl Entry {
+    /// True if the page with this path is the entry's own, or one below it.
+    pub(super) fn is_at(&self, path: &str) -> bool {
+        let rest = path.trim_start_matches('/').strip_prefix(self.page);
+        rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+    }
+}

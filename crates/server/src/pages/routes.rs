@@ -1,0 +1,29 @@
+//! The routes of the pages.
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+use super::{assets, frame, live, login};
+use crate::service::Service;
+
+/// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
+pub(crate) fn routes(service: &Service) -> Router<Service> {
+    guarded()
+        .route_layer(from_fn_with_state(service.clone(), frame::guard))
+        .merge(open().route_layer(from_fn_with_state(service.clone(), frame::check)))
+}
+
+/// The pages that need a principal.
+fn guarded() -> Router<Service> {
+    Router::new()
+        .route("/live", get(live::changes))
+        .route("/logout", post(login::log_out))
+}
+
+/// The pages that need no principal.
+fn open() -> Router<Service> {
+    Router::new()
+        .route("/login", post(login::with_token))
+        .route("/assets/{name}", get(assets::get))
+}
