@@ -304,7 +304,8 @@ def main() -> None:
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    inbox, sessions = Inbox(), []
+    inbox = Inbox()
+    sessions: list[str] = []
     with tempfile.TemporaryDirectory() as place:
         directory = pathlib.Path(place)
         service = Service(arguments.program.resolve(), directory)

@@ -92,17 +92,28 @@ pub(super) async fn seen(
     }
     seen.call = match (call, seen.closes) {
         (Some(call), _) => Some(call),
-        (None, Some((request, _))) => call_of(ledger, session, request).await?,
+        (None, Some((request, _))) => {
+            readable(session, call_of(ledger, session, request).await)?.flatten()
+        }
         (None, None) => None,
     };
     if let Some(call) = seen.call {
-        match names_of(ledger, session, call).await {
-            Ok(names) => seen.names = names,
-            Err(error @ Error::Journal(_)) => return Err(error),
-            Err(error) => tracing::debug!(%session, %error, "a call has no names"),
-        }
+        let names = names_of(ledger, session, call).await;
+        seen.names = readable(session, names)?.unwrap_or_default();
     }
     Ok(Some(seen))
+}
+
+/// Only an error of the journal itself ends the notifications of a sink.
+pub(super) fn readable<T>(session: SessionId, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ Error::Journal(_)) => Err(error),
+        Err(error) => {
+            tracing::warn!(%session, %error, "a session cannot be read for its notifications");
+            Ok(None)
+        }
+    }
 }
 
 /// The occasion of a record whose body cannot be read. Ends of calls are not told apart then.

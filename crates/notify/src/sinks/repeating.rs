@@ -5,8 +5,8 @@ use std::time::Duration;
 use recount::ledger::Error;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::reading::{Close, Seen};
-use super::starting::names_of_pending;
+use super::reading::{Close, Seen, readable};
+use super::starting::{names_of_pending, pending};
 use super::task::{SAVE_AFTER_DELIVERY, SinkTask};
 use crate::message::Notice;
 use crate::values::Occasion;
@@ -34,7 +34,8 @@ impl SinkTask {
     /// Queues the reminders and escalations that are due, of requests that still wait.
     pub(super) async fn repeat_due(&mut self) -> Result<(), Error> {
         for due in self.timers.due() {
-            let waiting = self.ledger.pending_in(due.session).await?;
+            let waiting = self.ledger.pending_in(due.session).await;
+            let waiting = readable(due.session, waiting)?.unwrap_or_default();
             if !waiting.iter().any(|it| it.request == due.request) {
                 continue;
             }
@@ -60,7 +61,7 @@ impl SinkTask {
         };
         let mut digest = std::mem::take(&mut self.state.day);
         digest.date = today.to_string();
-        for it in self.ledger.pending().await? {
+        for it in pending(&self.ledger).await? {
             digest.open += u64::from(self.plan.is_about(&names_of_pending(it)));
         }
         self.outbox

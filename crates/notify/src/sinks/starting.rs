@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::digests::Daily;
 use super::outbox::Outbox;
 use super::place::Place;
+use super::reading::readable;
 use super::state::{State, StateFile};
 use super::status::Board;
 use super::task::{Command, SinkTask};
@@ -44,6 +45,15 @@ impl From<recount_journal::Error> for NotStarted {
     fn from(error: recount_journal::Error) -> NotStarted {
         NotStarted::Ledger(error.into())
     }
+}
+
+/// The requests that wait in sessions that can be read.
+///
+/// # Errors
+/// The error of the journal itself.
+pub(super) async fn pending(ledger: &Ledger) -> Result<Vec<PendingConfirmation>, Error> {
+    let none = SessionId(uuid::Uuid::nil());
+    Ok(readable(none, ledger.pending().await)?.unwrap_or_default())
 }
 
 /// The names of a request in a listing. Those of a sealed one are not known.
@@ -114,7 +124,7 @@ impl SinkTask {
     async fn find_waiting(&mut self) -> Result<(), Error> {
         let mut waiting = BTreeSet::new();
         if self.plan.has_timers() {
-            for it in self.ledger.pending().await? {
+            for it in pending(&self.ledger).await? {
                 waiting.insert((it.session, it.request));
                 let (request, call) = ((it.session, it.request), it.call);
                 let (asked, expires) = (it.requested_at, it.expires_at);

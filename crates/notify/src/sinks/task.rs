@@ -133,6 +133,8 @@ impl SinkTask {
                 self.save_or_warn().await;
             }
         }
+        // The attempt may last longer than the service waits.
+        self.save_or_warn().await;
         // A message that arrived must not be sent again only because the service ended.
         if let Some(attempt) = in_flight {
             let sent = attempt.await?;

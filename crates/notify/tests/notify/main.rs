@@ -7,9 +7,14 @@
 
 mod dead_letters;
 mod delivery;
+mod recorded;
 mod restarts;
+mod sealing;
 mod targets;
 mod timed;
 
 mod receiver;
+#[path = "../../../traces/tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of spans need more of it")]
+mod recorded_sessions;
 mod world;
