@@ -223,7 +223,7 @@ pub(crate) struct ClientTool {
 }
 
 impl ClientTool {
-    /// What a call of the tool may contain: all but its policies.
+    /// All of the tool but its policies.
     fn contract(&self) -> impl PartialEq {
         let ClientTool {
             name,

@@ -99,7 +99,10 @@ fn changes_for_the_next_start_are_listed() {
                  description = \"Packs\"\n";
     bench.write(
         "recount.toml",
-        &format!("listen = \"127.0.0.1:1\"\n{CONFIG}record_transcripts = \"none\"\n{added}[limits]\nstreams = 1\n"),
+        &format!(
+            "listen = \"127.0.0.1:1\"\n{CONFIG}record_transcripts = \"none\"\n{added}\
+             [limits]\nstreams = 1\n"
+        ),
     );
     let outcome = bench.run("reload j --json").ends_with(2).json();
     assert_eq!(outcome["reloaded"], json!(["policies of run"]));
