@@ -6,8 +6,8 @@
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
 //! their MCP servers, `key_store` the keys of sealed sessions, `traces` the export of spans, and
-//! `secret_file` the files that must be private. `options` overrides the configuration. `reload` has
-//! the parts that are read anew while the service runs, and `next_start` those that are not.
+//! `secret_file` the files that must be private. `options` overrides the configuration. `reload`
+//! has the parts that are read anew while the service runs, and `next_start` those that are not.
 //! `token`, `init` and `check` are the commands of these names.
 
 mod agents;
