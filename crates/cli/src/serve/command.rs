@@ -1,27 +1,28 @@
 //! The command `recount serve`: the service from its start to its end.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
+use tokio::sync::Mutex;
 #[cfg(unix)]
 use tokio_util::task::AbortOnDropHandle;
 
+use super::agents;
 use super::connections::{ConnectionLimits, Connections, Door};
+use super::notify::{self, Notifications};
+use super::options::Options;
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
 use super::traces::{self, Traces};
-use super::{agents, notifications};
 use super::{start, token_file};
-use crate::config::{self, Config, Given};
+use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop, Tone};
 use recount::engine::Engine;
-use recount_notify::Notifier;
 use recount_server::{Access, Service};
 use recount_telling::shown;
 
@@ -40,15 +41,8 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The configuration; default: recount.toml, if there is one.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The address to listen on; port 0 means any free port.
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
     /// Prints one line of JSON when the service is ready.
     #[arg(long)]
     json: bool,
@@ -60,12 +54,12 @@ struct Running {
     service: Service,
     connections: Connections,
     traces: Traces,
-    notifier: Notifier,
+    notifications: Notifications,
 }
 
 impl Serve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let config = self.configured()?;
+        let config = self.options.configured()?;
         let stop = Stop::listen_but_for_hang_up()?;
         #[cfg(unix)]
         let hang_ups = start::hang_ups()?;
@@ -76,13 +70,15 @@ impl Serve {
         });
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
-        mistakes.extend(notifications::mistakes(&config));
+        mistakes.extend(notify::mistakes(&config));
         config.sound(mistakes)?;
-        let tokens = Arc::new(token_file::open(&config)?);
+        let tokens = Arc::new(token_file::at_start(&config)?);
         let access = start::access(&config, tokens.clone())?;
         let certificate = certificate.map(Arc::new);
         let reloader = Arc::new(Reloader {
-            file: self.config.clone(),
+            options: self.options.clone(),
+            started: config.settings.clone(),
+            reloading: Mutex::default(),
             tokens,
             had_tokens: config.tokens().exists().into(),
             tokens_file: config.tokens(),
@@ -102,14 +98,14 @@ impl Serve {
         let engine = start::open(&config, agents, reloader.clone()).await?;
         let traces = traces::start(&config, &engine).await?;
         let url = url(&config, address);
-        let notifier = notifications::start(&config, &engine, &url).await?;
+        let notifications = Notifications::start(&config, &engine, url).await?;
         // Set once, before the first request to reload.
-        let _ = reloader.notifications.set((notifier.clone(), url));
+        let _ = reloader.notifications.set(notifications.clone());
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
-        let service = service.notifications(notifier.clone());
+        let service = service.notifications(notifications.notifier().clone());
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),
@@ -123,28 +119,17 @@ impl Serve {
             service,
             connections,
             traces,
-            notifier,
+            notifications,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
             stop.asked().await;
+            self.tell_the_end(&config, screen);
         }
         #[cfg(unix)]
         drop(reloading);
         let ended = running.end(&config).await;
         greeted.and(ended).map(|()| Exit::Ok)
-    }
-
-    /// The configuration with these options over it.
-    fn configured(&self) -> Result<Config, Failure> {
-        let mut config = Config::read(self.config.as_deref())?;
-        if let Some(listen) = self.listen {
-            config.settings.listen = Some(Given::option("--listen", listen));
-        }
-        if let Some(journal) = &self.journal {
-            config.settings.journal = Some(Given::option("--journal", journal.clone()));
-        }
-        Ok(config)
     }
 
     /// Prints the address and, for the user of this machine, the link to log in.
@@ -176,6 +161,10 @@ impl Serve {
             let line = format!("  configured by {}", shown(file));
             screen.toned(Tone::Quiet, &line)?;
         }
+        if let Some(proxy) = &config.settings.access.proxy {
+            let line = format!("  users of the proxy on {}", shown(&proxy.socket.value));
+            screen.toned(Tone::Quiet, &line)?;
+        }
         if let Some(link) = link {
             screen.line("Log in once, within ten minutes, with this link:")?;
             screen.toned(Tone::Ask, &format!("  {link}"))?;
@@ -191,6 +180,21 @@ fn url(config: &Config, address: SocketAddr) -> String {
     format!("{scheme}://{address}")
 }
 
+impl Serve {
+    /// Says for how long the end may take. A terminal that is gone does not keep the service.
+    fn tell_the_end(&self, config: &Config, screen: &mut Screen) {
+        if self.json {
+            return;
+        }
+        let grace = config.grace().as_secs();
+        let line = format!(
+            "Ending: requests and tools may finish within {grace} s. Ctrl-C again ends at once."
+        );
+        let _ = screen.toned(Tone::Quiet, &line);
+        let _ = screen.flush();
+    }
+}
+
 impl Running {
     /// Ends the service: first the requests, then the sessions, both within the grace period.
     async fn end(self, config: &Config) -> Result<(), Failure> {
@@ -202,7 +206,7 @@ impl Running {
         }
         // Before the journal is closed. The spans and notifications of what the shutdown records
         // follow with the next start.
-        tokio::join!(self.traces.stop(), notifications::stop(&self.notifier));
+        tokio::join!(self.traces.stop(), self.notifications.stop());
         let rest = grace.saturating_sub(begun.elapsed());
         let shut = self.engine.shutdown(rest).await;
         // Requests that wait for a session have ended with it.

@@ -11,7 +11,7 @@ use crate::requests::Params;
 use crate::service::Service;
 
 /// The page after a login that names none.
-const AFTER_LOGIN: &str = "v1/me";
+const AFTER_LOGIN: &str = "inbox";
 
 /// Opens a session of a browser with a one-time login token, and sets its cookie.
 ///

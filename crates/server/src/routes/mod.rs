@@ -22,4 +22,7 @@ pub(crate) mod sessions;
 mod shapes;
 pub(crate) mod sinks;
 
+pub(crate) use answers::denied_all;
 pub(crate) use caller::Caller;
+pub(crate) use outcome::of_control;
+pub(crate) use pending::{Selection, every};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::notifications;
+use super::sinks;
 use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
@@ -51,10 +51,10 @@ impl Test {
     async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let config = Config::read(self.config.as_deref())?;
         config.sound(Vec::new())?;
-        let sinks = &config.settings.sinks;
-        let found = sinks.iter().find(|it| it.name.value.as_str() == self.sink);
+        let known = &config.settings.sinks;
+        let found = known.iter().find(|it| it.name.value.as_str() == self.sink);
         let Some(given) = found else {
-            let names: Vec<&str> = sinks.iter().map(|it| it.name.value.as_str()).collect();
+            let names: Vec<&str> = known.iter().map(|it| it.name.value.as_str()).collect();
             let names = match names.as_slice() {
                 [] => "it has none".to_owned(),
                 names => format!("it has {}", names.join(", ")),
@@ -63,8 +63,8 @@ impl Test {
             let what = format!("there is no sink {sink} in {file}; {names}");
             return Err(Failure::new("unknown-sink", what).exit(Exit::Usage));
         };
-        let sink = notifications::sink(given)
-            .map_err(|mistake| config::wrong(config.name(), &[mistake]))?;
+        let sink =
+            sinks::sink(given).map_err(|mistake| config::wrong(config.name(), &[mistake]))?;
         let sent = recount_notify::send_test(&sink, &SystemClock).await;
         if self.json {
             let error = sent.as_ref().err().map(ToString::to_string);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tls::private_text;
 use crate::config::{Config, Hidden, Mistake, SinkKind, SinkSettings};
 use crate::failures::Failure;
+use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
 use recount_notify::{Notifier, Patience, Settings, Sink, Target, Url};
 
@@ -17,38 +17,68 @@ const LAST_MESSAGES: Duration = Duration::from_secs(2);
 const DIRECTORY: &str = ".sinks";
 
 /// The mistakes of the sinks, also in the files that they name.
-pub(super) fn mistakes(config: &Config) -> Vec<Mistake> {
+pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
     sinks(config).err().unwrap_or_default()
 }
 
-/// Starts the sinks. `url` is that of the service, if no other one is public.
-pub(super) async fn start(
-    config: &Config,
-    engine: &Engine,
-    url: &str,
-) -> Result<Notifier, Failure> {
-    let settings = settings(config, url);
-    let settings = settings.map_err(|mistakes| crate::config::wrong(config.name(), &mistakes))?;
-    let ledger = engine.ledger().clone();
-    let notifier = Notifier::start(ledger, SystemClock::shared(), settings).await;
-    notifier.map_err(|error| Failure::new("notifications", error.to_string()))
+/// The notifications of a running service. Their links and files stay those of the start.
+#[derive(Clone)]
+pub(in crate::serve) struct Notifications {
+    notifier: Notifier,
+    links: String,
+    directory: PathBuf,
 }
 
-/// Ends the sinks.
-pub(super) async fn stop(notifier: &Notifier) {
-    notifier.stop(LAST_MESSAGES).await;
+impl Notifications {
+    /// Starts the sinks. `url` is that of the service, if no other one is public.
+    pub(in crate::serve) async fn start(
+        config: &Config,
+        engine: &Engine,
+        url: String,
+    ) -> Result<Notifications, Failure> {
+        let public = config.settings.access.public_url.as_ref();
+        let links = public.map_or(url, |it| it.value.clone());
+        let directory = directory(config);
+        let settings = settings(config, links.clone(), directory.clone());
+        let settings =
+            settings.map_err(|mistakes| crate::config::wrong(config.name(), &mistakes))?;
+        let ledger = engine.ledger().clone();
+        let notifier = Notifier::start(ledger, SystemClock::shared(), settings).await;
+        let notifier =
+            notifier.map_err(|error| Failure::new("notifications", error.to_string()))?;
+        Ok(Notifications {
+            notifier,
+            links,
+            directory,
+        })
+    }
+
+    pub(in crate::serve) fn notifier(&self) -> &Notifier {
+        &self.notifier
+    }
+
+    /// Takes the sinks and the routes anew. If one has a mistake, the earlier ones stay.
+    pub(in crate::serve) async fn reload(&self, config: &Config) -> Result<(), Vec<String>> {
+        let settings = settings(config, self.links.clone(), self.directory.clone());
+        let in_words = |it: Vec<Mistake>| it.iter().map(Mistake::to_string).collect::<Vec<_>>();
+        let settings = settings.map_err(in_words)?;
+        let replaced = self.notifier.replace(settings).await;
+        replaced.map_err(|error| vec![format!("sinks: {error}")])
+    }
+
+    /// Ends the sinks.
+    pub(in crate::serve) async fn stop(&self) {
+        self.notifier.stop(LAST_MESSAGES).await;
+    }
 }
 
-/// The settings of the notifications.
-pub(super) fn settings(config: &Config, url: &str) -> Result<Settings, Vec<Mistake>> {
-    let public = config.settings.access.public_url.as_ref();
-    let links = public.map_or_else(|| url.to_owned(), |it| it.value.clone());
+fn settings(config: &Config, links: String, directory: PathBuf) -> Result<Settings, Vec<Mistake>> {
     let routes = config.settings.routes.iter();
     Ok(Settings {
         sinks: sinks(config)?,
         routes: routes.map(|it| it.route.clone()).collect(),
         links: Some(links),
-        directory: directory(config),
+        directory,
     })
 }
 
