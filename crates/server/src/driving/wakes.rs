@@ -23,24 +23,6 @@ const CLAIMABLE_AFTER: [&str; 9] = [
 /// The kinds of records that may end a call.
 const ENDS: [&str; 2] = ["response_issued", "call_cancelled"];
 
-/// The kinds of records after which other requests and calls may wait for an answer.
-const PENDING_AFTER: [&str; 14] = [
-    "confirmation_requested",
-    "confirmation_answered",
-    "approval_given",
-    "answer_refused",
-    "confirmation_expired",
-    "confirmation_withdrawn",
-    "confirmation_reopened",
-    "call_cancellation_received",
-    "tool_paused",
-    "response_supplied",
-    "response_issued",
-    "call_cancelled",
-    "session_closed",
-    "catalog_changed",
-];
-
 /// Waits for a commit that wakes a request. Returns its position.
 pub(crate) async fn wake_after(
     ledger: &Ledger,
@@ -59,11 +41,6 @@ pub(crate) async fn wake_after(
 /// True if a call may have become claimable with the commit.
 pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
     has(commit, None, &CLAIMABLE_AFTER)
-}
-
-/// True if other requests and calls may wait for an answer since the commit.
-pub(crate) fn changes_pending(commit: &Commit) -> bool {
-    has(commit, None, &PENDING_AFTER)
 }
 
 /// True if the commit has records of the session.
@@ -94,7 +71,7 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_events() {
-        for kind in CLAIMABLE_AFTER.iter().chain(&ENDS).chain(&PENDING_AFTER) {
+        for kind in CLAIMABLE_AFTER.iter().chain(&ENDS) {
             assert!(Event::is_known(kind), "{kind}");
         }
     }
