@@ -13,6 +13,7 @@ mod check;
 mod command;
 mod connections;
 mod init;
+pub(crate) mod loopback;
 mod proxy_socket;
 mod reload;
 mod start;
