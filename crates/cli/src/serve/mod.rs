@@ -16,6 +16,7 @@ mod command;
 mod connections;
 mod init;
 mod key_store;
+pub(crate) mod loopback;
 mod next_start;
 mod options;
 mod proxy_socket;

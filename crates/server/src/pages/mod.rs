@@ -32,6 +32,7 @@
 mod assets;
 mod card;
 mod frame;
+mod history;
 mod inbox;
 mod live;
 pub(crate) mod login;

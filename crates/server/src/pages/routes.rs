@@ -4,7 +4,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::{assets, card, frame, inbox, live, login};
+use super::{assets, card, frame, history, inbox, live, login};
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
@@ -19,6 +19,7 @@ fn guarded() -> Router<Service> {
     Router::new()
         .route("/", get(inbox::root))
         .route("/inbox", get(inbox::show))
+        .route("/history", get(history::show))
         .route("/sessions/{id}/deny-all", post(card::deny_all))
         .route("/sessions/{id}/calls/{call}", get(card::show))
         .route("/sessions/{id}/calls/{call}/answer", post(card::answer))

@@ -46,6 +46,10 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
             a href=(frame.links().to(&format!("inbox?session={}", it.session))) {
                 "What else waits in this session"
             }
+            " · "
+            a href=(frame.links().session(it.session)) { "The session" }
+            " · "
+            a href=(frame.links().record(it.session, it.call.seq)) { "The record of the call" }
         }
     }
 }
