@@ -1,17 +1,18 @@
 //! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
 //!
-//! Policies, tokens, the issuer of JWTs and the certificate are taken anew. A part with a mistake
-//! stays as it was.
+//! Policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications are taken
+//! anew. A part with a mistake stays as it was.
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use tokio::sync::Mutex;
 
 use super::next_start;
+use super::notify::Notifications;
 use super::options::Options;
 use super::tls::Certificate;
 use crate::config::{self, Config, Mistake, Settings};
@@ -36,6 +37,8 @@ pub(super) struct Reloader {
     pub(super) had_tokens: AtomicBool,
     pub(super) access: Access,
     pub(super) certificate: Option<Arc<Certificate>>,
+    /// The notifications, once they have started.
+    pub(super) notifications: OnceLock<Notifications>,
 }
 
 impl Reloader {
@@ -59,6 +62,7 @@ impl Reloader {
         self.reload_tokens(&config, &mut outcome);
         self.reload_jwt(&config.settings, &mut outcome).await;
         self.reload_certificate(&config, &mut outcome);
+        self.reload_sinks(&config, &mut outcome).await;
         self.reload_policies(&config.settings, engine, &mut outcome)
             .await;
         outcome
@@ -114,6 +118,17 @@ impl Reloader {
             },
         };
         outcome.mistakes.push(what.to_owned());
+    }
+
+    async fn reload_sinks(&self, config: &Config, outcome: &mut Reloaded) {
+        let Some(notifications) = self.notifications.get() else {
+            return;
+        };
+        match notifications.reload(config).await {
+            Ok(()) if config.settings.sinks.is_empty() => {}
+            Ok(()) => outcome.reloaded.push("sinks".to_owned()),
+            Err(mistakes) => outcome.mistakes.extend(mistakes),
+        }
     }
 
     async fn reload_policies(&self, settings: &Settings, engine: &Engine, outcome: &mut Reloaded) {
@@ -179,7 +194,7 @@ fn one_line_each(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Makes a running service read its policies, tokens, issuer of JWTs and certificate anew.
+/// Makes a running service read its policies, tokens, issuer of JWTs, certificate and sinks anew.
 ///
 /// A part with a mistake stays as it was, and the mistake is listed. Other changed settings are
 /// listed, too: they are read with the next start. SIGHUP does the same.

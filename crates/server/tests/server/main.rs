@@ -36,6 +36,7 @@ mod repeating;
 mod reports;
 mod revoking;
 mod sealing;
+mod sinks;
 mod streams;
 mod strictness;
 mod world;
