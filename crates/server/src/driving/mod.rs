@@ -9,4 +9,6 @@ mod wakes;
 
 pub(crate) use held::{HeldSessions, NewCall};
 pub(crate) use places::{Place, Places};
-pub(crate) use wakes::{changes_pending, concerns, ends_a_call, may_be_claimable, wake_after};
+pub(crate) use wakes::{
+    changes_operations, changes_pending, concerns, ends_a_call, may_be_claimable, wake_after,
+};

@@ -30,9 +30,11 @@
 //! not run. Read `frame` first, then `assets`, `login` and `live`.
 
 mod assets;
+mod figures;
 mod frame;
 mod live;
 pub(crate) mod login;
+mod operations;
 mod routes;
 
 pub(crate) use frame::{check, not_found};

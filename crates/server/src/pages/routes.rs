@@ -4,7 +4,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::{assets, frame, live, login};
+use super::{assets, figures, frame, live, login, operations};
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
@@ -17,8 +17,13 @@ pub(crate) fn routes(service: &Service) -> Router<Service> {
 /// The pages that need a principal.
 fn guarded() -> Router<Service> {
     Router::new()
+        .route("/figures", get(figures::show))
         .route("/live", get(live::changes))
         .route("/logout", post(login::log_out))
+        .route("/operations", get(operations::show))
+        .route("/operations/pause", post(operations::pause))
+        .route("/operations/revoke", post(operations::revoke))
+        .route("/operations/unpause", post(operations::unpause))
 }
 
 /// The pages that need no principal.

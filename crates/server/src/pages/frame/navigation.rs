@@ -13,7 +13,18 @@ pub(super) struct Entry {
 }
 
 /// The pages, in the order of the header. An entry is added with its page.
-const ENTRIES: &[Entry] = &[];
+const ENTRIES: &[Entry] = &[
+    Entry {
+        page: "operations",
+        name: "Operations",
+        needs: Role::Operator,
+    },
+    Entry {
+        page: "figures",
+        name: "Figures",
+        needs: Role::Viewer,
+    },
+];
 
 /// The entries that the principal sees.
 pub(super) fn entries(principal: &Principal) -> impl Iterator<Item = &'static Entry> {
