@@ -104,10 +104,13 @@ impl Numbers {
         if asked.is_open_at(span.now) {
             self.open_now += 1;
         }
-        for step in &mut self.steps {
-            if asked.is_open_at(span.end_of(step.start)) {
-                step.open += 1;
-            }
+        let last = self.steps.len().saturating_sub(1);
+        for (number, step) in self.steps.iter_mut().enumerate() {
+            let is_open = match number == last {
+                true => asked.is_open_at(span.now),
+                false => asked.is_open_before(span.end_of(step.start)),
+            };
+            step.open += u64::from(is_open);
         }
         let Some((end, at)) = asked.ended.filter(|(_, at)| span.covers(*at)) else {
             return;
@@ -125,6 +128,11 @@ impl Numbers {
 impl Asked {
     fn is_open_at(&self, at: Timestamp) -> bool {
         self.at <= at && self.ended.is_none_or(|(_, ended)| at < ended)
+    }
+
+    /// True if the request was open just before this time, the start of the next interval.
+    fn is_open_before(&self, at: Timestamp) -> bool {
+        self.at < at && self.ended.is_none_or(|(_, ended)| at <= ended)
     }
 
     /// The time from the request to the decision of a person, in microseconds. Programs answer at
@@ -223,8 +231,8 @@ mod tests {
         let open: Vec<u64> = numbers.steps.iter().map(|it| it.open).collect();
         // The intervals end at 22, 21, … hours ago, the last one now.
         assert_eq!(open.len(), 24);
-        assert_eq!(open[..19], [1; 19], "{open:?}");
-        assert_eq!(open[19..], [2, 2, 1, 1, 1], "{open:?}");
+        assert_eq!(open[..20], [1; 20], "{open:?}");
+        assert_eq!(open[20..], [2, 2, 1, 1], "{open:?}");
         assert_eq!((numbers.asked, numbers.open_now), (1, 1));
         assert_eq!((numbers.ends.expired, numbers.ends.all()), (1, 1));
     }
@@ -241,7 +249,11 @@ mod tests {
         let numbers = of(&[
             by(Actor::token("ada"), 3, QuestionEnd::Approved),
             by(Actor::token("bob"), 9, QuestionEnd::Denied),
-            by(Actor::embedder("x").as_program("auto"), 0, QuestionEnd::Approved),
+            by(
+                Actor::embedder("x").as_program("auto"),
+                0,
+                QuestionEnd::Approved,
+            ),
             asked(ago(2), Some((QuestionEnd::Withdrawn, ago(1)))),
             asked(ago(2), Some((QuestionEnd::Superseded, ago(1)))),
         ]);
@@ -267,7 +279,10 @@ mod tests {
         let [(first, ada), (second, bob)] = numbers.approvers.as_slice() else {
             unreachable!("two approvers");
         };
-        assert_eq!((first.as_str(), second.as_str()), ("ada (token)", "bob (token)"));
+        assert_eq!(
+            (first.as_str(), second.as_str()),
+            ("ada (token)", "bob (token)")
+        );
         assert_eq!((ada.ends.allowed, ada.times.median()), (1, Some(HOUR)));
         assert_eq!((bob.ends.denied, bob.times.median()), (1, Some(2 * HOUR)));
         assert_eq!(numbers.ends.all(), 1);

@@ -270,7 +270,14 @@ fn by_tool(numbers: &Numbers) -> Markup {
 }
 
 fn by_approver(numbers: &Numbers) -> Markup {
-    let heads = ["Approver", "Allowed", "Denied", "Settled", "Median", "95th percentile"];
+    let heads = [
+        "Approver",
+        "Allowed",
+        "Denied",
+        "Settled",
+        "Median",
+        "95th percentile",
+    ];
     let shown = || numbers.approvers.iter().take(NAMES_MAX);
     let labels = Labels {
         id: "approvers",
@@ -312,7 +319,13 @@ fn stacked<'g>(groups: impl Iterator<Item = &'g (String, Group)>) -> Vec<Stack> 
 
 /// The parts of a bar, in the order of [`ENDS`].
 fn parts(ends: &Ends) -> Vec<Part> {
-    let numbers = [ends.allowed, ends.denied, ends.settled, ends.expired, ends.withdrawn];
+    let numbers = [
+        ends.allowed,
+        ends.denied,
+        ends.settled,
+        ends.expired,
+        ends.withdrawn,
+    ];
     let classes = ENDS.iter().map(|(class, _)| *class);
     classes
         .zip(numbers)

@@ -103,7 +103,11 @@ pub(super) fn time(us: Option<i64>) -> String {
 /// The time of an interval on the axis of a chart. Times in charts are UTC.
 pub(super) fn on_axis(start: Timestamp, step_hours: i64) -> String {
     let at = chrono::DateTime::from_timestamp_micros(start.0).unwrap_or_default();
-    let form = if step_hours < 24 { "%b %-d, %H:%M" } else { "%b %-d" };
+    let form = if step_hours < 24 {
+        "%b %-d, %H:%M"
+    } else {
+        "%b %-d"
+    };
     at.format(form).to_string()
 }
 

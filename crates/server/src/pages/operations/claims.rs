@@ -59,7 +59,11 @@ pub(super) async fn rows(caller: &Caller, claimed: &[Claimed]) -> Result<Vec<Row
             session: it.session,
             call: it.call,
             agent: it.known.agent().unwrap_or_default().to_owned(),
-            external: it.known.opened.as_ref().and_then(|it| it.external_id.clone()),
+            external: it
+                .known
+                .opened
+                .as_ref()
+                .and_then(|it| it.external_id.clone()),
             tool: tool.unwrap_or_default(),
             claim,
         });

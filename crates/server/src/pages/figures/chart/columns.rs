@@ -81,6 +81,9 @@ mod tests {
         assert_eq!(chart.matches("<rect").count(), 2, "{chart}");
         assert!(chart.contains(r#"height="75""#), "{chart}");
         assert!(chart.contains(r#"height="150""#), "{chart}");
-        assert!(chart.contains("<title id=\"open-title\">Open</title>"), "{chart}");
+        assert!(
+            chart.contains("<title id=\"open-title\">Open</title>"),
+            "{chart}"
+        );
     }
 }

@@ -44,7 +44,11 @@ pub(super) fn over_time(
 ) -> Markup {
     let last = times.len().saturating_sub(1);
     let below = TOP + PLOT + 16.0;
-    let named = [(0, "start", "0%"), (last / 2, "middle", "50%"), (last, "end", "100%")];
+    let named = [
+        (0, "start", "0%"),
+        (last / 2, "middle", "50%"),
+        (last, "end", "100%"),
+    ];
     let all = html! {
         @for (share, label) in lines {
             @let y = TOP + PLOT * (1.0 - share);

@@ -83,7 +83,10 @@ mod tests {
             parts,
         };
         let all = [
-            stack("<b>\u{202e}", vec![part("good", 3), part("bad", 0), part("ask", 1)]),
+            stack(
+                "<b>\u{202e}",
+                vec![part("good", 3), part("bad", 0), part("ask", 1)],
+            ),
             stack("pay", vec![part("good", 2)]),
         ];
         let chart = stacks(labels, &all).into_string();
