@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::catalogue::Catalogue;
-use crate::driving::{HeldSessions, Places};
+use crate::driving::{HeldSessions, PendingWatch, Places};
 use crate::metrics::Counters;
 use crate::requests::{Answers, BODY_BYTES_MAX, BODY_TIME_MAX};
 
@@ -49,6 +49,8 @@ pub struct Service {
     pub(crate) catalogue: Catalogue,
     pub(crate) answers: Arc<Answers>,
     pub(crate) held: Arc<HeldSessions>,
+    /// The changes of what waits for an answer.
+    pub(crate) pending: PendingWatch,
     /// The places of waiting requests.
     pub(crate) waits: Places,
     /// The places of streams.
@@ -68,6 +70,7 @@ impl Service {
     pub fn new(engine: Engine, access: Access) -> Service {
         Service {
             catalogue: Catalogue::new(engine.ledger().clone()),
+            pending: PendingWatch::new(engine.ledger().clone()),
             engine,
             access: Arc::new(access),
             answers: Arc::default(),

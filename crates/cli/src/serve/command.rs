@@ -1,23 +1,24 @@
 //! The command `recount serve`: the service from its start to its end.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
+use tokio::sync::Mutex;
 #[cfg(unix)]
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
 use super::connections::{ConnectionLimits, Connections, Door};
+use super::options::Options;
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
 use super::traces::{self, Traces};
 use super::{start, token_file};
-use crate::config::{self, Config, Given};
+use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop, Tone};
 use recount::engine::Engine;
@@ -38,15 +39,8 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// policies, tokens, the issuer of JWTs and the certificate anew, as `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The configuration; default: recount.toml, if there is one.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The address to listen on; port 0 means any free port.
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
     /// Prints one line of JSON when the service is ready.
     #[arg(long)]
     json: bool,
@@ -62,7 +56,7 @@ struct Running {
 
 impl Serve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let config = self.configured()?;
+        let config = self.options.configured()?;
         let stop = Stop::listen_but_for_hang_up()?;
         #[cfg(unix)]
         let hang_ups = start::hang_ups()?;
@@ -74,11 +68,13 @@ impl Serve {
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
         config.sound(mistakes)?;
-        let tokens = Arc::new(token_file::open(&config)?);
+        let tokens = Arc::new(token_file::at_start(&config)?);
         let access = start::access(&config, tokens.clone())?;
         let certificate = certificate.map(Arc::new);
         let reloader = Arc::new(Reloader {
-            file: self.config.clone(),
+            options: self.options.clone(),
+            started: config.settings.clone(),
+            reloading: Mutex::default(),
             tokens,
             had_tokens: config.tokens().exists().into(),
             tokens_file: config.tokens(),
@@ -117,23 +113,12 @@ impl Serve {
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
             stop.asked().await;
+            self.tell_the_end(&config, screen);
         }
         #[cfg(unix)]
         drop(reloading);
         let ended = running.end(&config).await;
         greeted.and(ended).map(|()| Exit::Ok)
-    }
-
-    /// The configuration with these options over it.
-    fn configured(&self) -> Result<Config, Failure> {
-        let mut config = Config::read(self.config.as_deref())?;
-        if let Some(listen) = self.listen {
-            config.settings.listen = Some(Given::option("--listen", listen));
-        }
-        if let Some(journal) = &self.journal {
-            config.settings.journal = Some(Given::option("--journal", journal.clone()));
-        }
-        Ok(config)
     }
 
     /// Prints the address and, for the user of this machine, the link to log in.
@@ -166,12 +151,31 @@ impl Serve {
             let line = format!("  configured by {}", shown(file));
             screen.toned(Tone::Quiet, &line)?;
         }
+        if let Some(proxy) = &config.settings.access.proxy {
+            let line = format!("  users of the proxy on {}", shown(&proxy.socket.value));
+            screen.toned(Tone::Quiet, &line)?;
+        }
         if let Some(link) = link {
             screen.line("Log in once, within ten minutes, with this link:")?;
             screen.toned(Tone::Ask, &format!("  {link}"))?;
         }
         screen.toned(Tone::Quiet, "Ctrl-C ends the service.")?;
         screen.flush()
+    }
+}
+
+impl Serve {
+    /// Says for how long the end may take. A terminal that is gone does not keep the service.
+    fn tell_the_end(&self, config: &Config, screen: &mut Screen) {
+        if self.json {
+            return;
+        }
+        let grace = config.grace().as_secs();
+        let line = format!(
+            "Ending: requests and tools may finish within {grace} s. Ctrl-C again ends at once."
+        );
+        let _ = screen.toned(Tone::Quiet, &line);
+        let _ = screen.flush();
     }
 }
 

@@ -23,24 +23,6 @@ const CLAIMABLE_AFTER: [&str; 9] = [
 /// The kinds of records that may end a call.
 const ENDS: [&str; 2] = ["response_issued", "call_cancelled"];
 
-/// The kinds of records after which other requests and calls may wait for an answer.
-const PENDING_AFTER: [&str; 14] = [
-    "confirmation_requested",
-    "confirmation_answered",
-    "approval_given",
-    "answer_refused",
-    "confirmation_expired",
-    "confirmation_withdrawn",
-    "confirmation_reopened",
-    "call_cancellation_received",
-    "tool_paused",
-    "response_supplied",
-    "response_issued",
-    "call_cancelled",
-    "session_closed",
-    "catalog_changed",
-];
-
 /// The kinds of records after which the open work, its runners, the pauses or the leaves of a
 /// session may be others.
 const OPERATIONS_AFTER: [&str; 29] = [
@@ -98,11 +80,6 @@ pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
     has(commit, None, &CLAIMABLE_AFTER)
 }
 
-/// True if other requests and calls may wait for an answer since the commit.
-pub(crate) fn changes_pending(commit: &Commit) -> bool {
-    has(commit, None, &PENDING_AFTER)
-}
-
 /// True if the open work, its runners, the pauses, the leaves or the erasures may be others since
 /// the commit.
 pub(crate) fn changes_operations(commit: &Commit) -> bool {
@@ -137,7 +114,7 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_events() {
-        let all = CLAIMABLE_AFTER.iter().chain(&ENDS).chain(&PENDING_AFTER);
+        let all = CLAIMABLE_AFTER.iter().chain(&ENDS);
         for kind in all.chain(&OPERATIONS_AFTER) {
             assert!(Event::is_known(kind), "{kind}");
         }

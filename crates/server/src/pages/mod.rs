@@ -27,11 +27,14 @@
 //! 6. A listing continues with `next_page`, which takes the cursor.
 //!
 //! Styles are in `assets/page.css`, the script in `assets/page.js`; an inline style or script does
-//! not run. Read `frame` first, then `assets`, `login` and `live`.
+//! not run. Read `frame` first, then `assets`, `login` and `live`; then the pages.
 
 mod assets;
+mod card;
 mod figures;
 mod frame;
+mod history;
+mod inbox;
 mod live;
 pub(crate) mod login;
 mod operations;

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::{assets, figures, frame, live, login, operations};
+use super::{assets, card, figures, frame, history, inbox, live, login, operations};
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
@@ -18,6 +18,25 @@ pub(crate) fn routes(service: &Service) -> Router<Service> {
 fn guarded() -> Router<Service> {
     Router::new()
         .route("/figures", get(figures::show))
+        .route("/", get(inbox::root))
+        .route("/inbox", get(inbox::show))
+        .route("/history", get(history::show))
+        .route("/sessions/{id}/deny-all", post(card::deny_all))
+        .route("/sessions/{id}/calls/{call}", get(card::show))
+        .route("/sessions/{id}/calls/{call}/answer", post(card::answer))
+        .route("/sessions/{id}/calls/{call}/respond", post(card::respond))
+        .route(
+            "/sessions/{id}/calls/{call}/reconcile",
+            post(card::reconcile),
+        )
+        .route(
+            "/sessions/{id}/calls/{call}/edit",
+            get(card::form).post(card::change),
+        )
+        .route(
+            "/sessions/{id}/calls/{call}/leaves/{leave}/revoke",
+            post(card::revoke),
+        )
         .route("/live", get(live::changes))
         .route("/logout", post(login::log_out))
         .route("/operations", get(operations::show))

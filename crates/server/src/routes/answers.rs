@@ -3,7 +3,7 @@
 use axum::response::IntoResponse;
 use recount::control::confirmation;
 use recount::engine::{Operation, ToolConfirmation};
-use recount::session::RequestId;
+use recount::session::{RequestId, SessionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -129,7 +129,15 @@ pub(crate) async fn deny_all(
     InPath(id): InPath<String>,
     StrictOrEmpty(DenyAll { reason }): StrictOrEmpty<DenyAll>,
 ) -> Result<Outcomes, Problem> {
-    let session = session(&id)?;
+    denied_all(&caller, session(&id)?, reason).await
+}
+
+/// Denies the open requests of a session, each on its own.
+pub(crate) async fn denied_all(
+    caller: &Caller,
+    session: SessionId,
+    reason: Option<String>,
+) -> Result<Outcomes, Problem> {
     caller.session(session, Role::Approver).await?;
     let denial = reason.map_or_else(ToolConfirmation::default, ToolConfirmation::denied);
     let mut items = Vec::new();

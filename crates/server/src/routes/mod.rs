@@ -21,4 +21,7 @@ pub(crate) mod reports;
 pub(crate) mod sessions;
 mod shapes;
 
+pub(crate) use answers::denied_all;
 pub(crate) use caller::Caller;
+pub(crate) use outcome::of_control;
+pub(crate) use pending::{Selection, every};

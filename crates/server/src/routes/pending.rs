@@ -69,11 +69,22 @@ pub(super) async fn snapshot(
     Ok(page)
 }
 
+/// Returns what waits in the selected sessions, up to `limit`, and true if there is more.
+pub(crate) async fn every(
+    caller: &Caller,
+    selection: &Selection,
+    limit: usize,
+) -> Result<(Vec<Waiting>, bool), Problem> {
+    let (items, more) = open_items(caller, selection, None, limit).await?;
+    Ok((waiting(caller, &items).await?, more))
+}
+
 /// The conditions of a listing.
-pub(super) struct Selection {
-    agent: Option<String>,
-    labels: Vec<(String, String)>,
-    session: Option<SessionId>,
+#[derive(Default)]
+pub(crate) struct Selection {
+    pub(crate) agent: Option<String>,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) session: Option<SessionId>,
 }
 
 impl Selection {

@@ -54,7 +54,8 @@ impl ArgumentCheck {
 
     /// Checks the arguments. The error has words that a model can act on, and quotes no `secret`
     /// value.
-    pub(crate) fn check(&self, args: &Value, secret: &[String]) -> Result<(), String> {
+    #[doc(hidden)]
+    pub fn check(&self, args: &Value, secret: &[String]) -> Result<(), String> {
         if !args.is_object() {
             let found = if secret.is_empty() {
                 shown(args)

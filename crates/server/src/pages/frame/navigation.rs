@@ -15,6 +15,16 @@ pub(super) struct Entry {
 /// The pages, in the order of the header. An entry is added with its page.
 const ENTRIES: &[Entry] = &[
     Entry {
+        page: "inbox",
+        name: "Inbox",
+        needs: Role::Viewer,
+    },
+    Entry {
+        page: "history",
+        name: "History",
+        needs: Role::Viewer,
+    },
+    Entry {
         page: "operations",
         name: "Operations",
         needs: Role::Operator,

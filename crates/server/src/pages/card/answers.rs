@@ -1,0 +1,252 @@
+//! The answers that a person can give on a card, as forms. A person who may not answer sees none.
+
+use maud::{Markup, html};
+use recount::ledger::PendingConfirmation;
+use recount::session::About;
+
+use super::loaded::{Loaded, card};
+use crate::access::Role;
+use crate::pages::frame::{Frame, said};
+
+/// The maximum number of characters of a reason.
+pub(super) const REASON_MAX: usize = 2_000;
+
+/// The forms for the state of the call. The script replaces them only when that state changes, so
+/// that it keeps what a person is typing.
+pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
+    let (state, forms) = forms(frame, it);
+    html! {
+        section.card[forms.is_some()] id="answers" data-part data-state=(state)
+            aria-label="Your answer" {
+            @if let Some(forms) = forms { (forms) }
+        }
+    }
+}
+
+fn forms(frame: &Frame, it: &Loaded) -> (String, Option<Markup>) {
+    let page = card(it.session, it.call.seq);
+    if let Some(open) = it.open() {
+        let state = format!("{}-{}", open.id, open.approvals.len());
+        if open.sealed || it.role < Role::Approver {
+            return (state, None);
+        }
+        let answers = html! {
+            h2 { "Your answer" }
+            @if it.is_mine { (yes(frame, &page, it, open)) } @else { (not_yours(open)) }
+            (no(frame, &page, open))
+            @if it.open_in_session > 1 { (deny_all(frame, it)) }
+        };
+        return (state, Some(answers));
+    }
+    if it.role >= Role::Operator && it.is_paused() {
+        return ("paused".to_owned(), Some(respond(frame, &page)));
+    }
+    if it.role >= Role::Operator && it.call.is_unknown() && it.call.ended.is_some() {
+        return ("in-doubt".to_owned(), Some(reconcile(frame, &page)));
+    }
+    if let Some((leave, _)) = it.leave()
+        && it.role >= Role::Approver
+    {
+        let state = format!("leave-{leave}");
+        return (state, Some(revoke(frame, it, leave.0)));
+    }
+    ("none".to_owned(), None)
+}
+
+/// The hidden fields that name the request which the person saw.
+pub(super) fn names(open: &PendingConfirmation) -> Markup {
+    html! {
+        input type="hidden" name="request" value=(open.id);
+        input type="hidden" name="request_hash" value=(open.request_hash);
+    }
+}
+
+fn not_yours(open: &PendingConfirmation) -> Markup {
+    let has_terms = open.needs.is_some();
+    html! {
+        p.quiet {
+            @if has_terms { "You may not say yes to this call, or you have said so before." }
+            @else { "You may not say yes to this call." }
+        }
+    }
+}
+
+/// The ways to say yes.
+fn yes(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let approve = html! {
+        (names(open))
+        @if let Some(schema) = &open.payload_schema {
+            label for="payload" { "Payload (JSON)" }
+            textarea.json id="payload" name="payload" required aria-describedby="payload-schema" {}
+            details id="payload-about" {
+                summary { "The schema that the payload must fit" }
+                pre id="payload-schema" { (said(schema.as_str())) }
+            }
+        }
+        button.go id="approve" name="answer" value="yes" {
+            @match open.about {
+                About::Gate => "Approve",
+                About::Tool => "Continue",
+                About::InDoubt => "Run it again",
+            }
+        }
+    };
+    html! {
+        div.actions {
+            (frame.form(&format!("{page}/answer"), approve))
+            @if open.about == About::Gate && it.edits().is_some() && it.declared().is_some() {
+                a.button id="edit" href=(frame.links().to(&format!("{page}/edit"))) {
+                    "Change the arguments …"
+                }
+            }
+        }
+        @if open.about == About::InDoubt { (settle(frame, page, open)) }
+        @if open.may_allow_for_session { (allow(frame, page, open)) }
+    }
+}
+
+/// The form of a yes that also allows later calls.
+fn allow(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+    let fields = html! {
+        (names(open))
+        @if open.payload_schema.is_some() {
+            label for="allow-payload" { "Payload (JSON)" }
+            textarea.json id="allow-payload" name="payload" required {}
+        }
+        label.check {
+            input type="radio" name="bound" value="count" checked;
+            "the next"
+        }
+        label for="allow-count" { "Number of further calls" }
+        input id="allow-count" name="count" type="number" min="1" max="1000000" value="5";
+        label.check {
+            input type="radio" name="bound" value="hours";
+            "all calls for some time"
+        }
+        label for="allow-hours" { "Hours" }
+        input id="allow-hours" name="hours" type="number" min="1" max="8760" value="8";
+        p { button.go id="allow" name="answer" value="allow" { "Approve, and allow these" } }
+    };
+    html! {
+        details id="allowing" {
+            summary { "Approve, and allow later calls of this tool in the session" }
+            p.quiet { "You can revoke this here at any time." }
+            (frame.form(&format!("{page}/answer"), fields))
+        }
+    }
+}
+
+/// The answers to a call in doubt that do not run it again, in words.
+fn settle(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+    let done = html! {
+        (names(open))
+        (result_field("settle-result"))
+        p { button.go name="answer" value="done" { "It ran: this is its result" } }
+    };
+    let failed = html! {
+        (names(open))
+        label for="settle-reason" { "Why it did not run" }
+        textarea id="settle-reason" name="reason" required maxlength=(REASON_MAX) {}
+        p { button.stop name="answer" value="failed" { "It did not run" } }
+    };
+    html! {
+        details id="settling-done" {
+            summary { "I know that it ran" }
+            (frame.form(&format!("{page}/answer"), done))
+        }
+        details id="settling-failed" {
+            summary { "I know that it did not run" }
+            (frame.form(&format!("{page}/answer"), failed))
+        }
+    }
+}
+
+fn no(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+    let fields = html! {
+        (names(open))
+        label for="reason" { "Reason (the model is told, unless the tool keeps it)" }
+        textarea id="reason" name="reason" maxlength=(REASON_MAX) {}
+        p { button.stop id="deny" name="answer" value="no" { "Deny" } }
+    };
+    html! {
+        details id="denying" {
+            summary id="denying-summary" { "Deny …" }
+            (frame.form(&format!("{page}/answer"), fields))
+        }
+    }
+}
+
+fn deny_all(frame: &Frame, it: &Loaded) -> Markup {
+    let fields = html! {
+        label for="reason-all" { "Reason" }
+        textarea id="reason-all" name="reason" maxlength=(REASON_MAX) {}
+        input type="hidden" name="next" value=(card(it.session, it.call.seq));
+        p { button.stop { "Deny all " (it.open_in_session) " calls that wait in this session" } }
+    };
+    html! {
+        details id="denying-all" {
+            summary { "Deny everything that waits in this session …" }
+            (frame.form(&format!("sessions/{}/deny-all", it.session), fields))
+        }
+    }
+}
+
+fn respond(frame: &Frame, page: &str) -> Markup {
+    let fields = html! {
+        (result_field("result"))
+        p { button.go { "Supply the result" } }
+    };
+    html! {
+        h2 { "Supply the result" }
+        p { "The tool has started something outside. The call ends with the result you give." }
+        (frame.form(&format!("{page}/respond"), fields))
+    }
+}
+
+fn reconcile(frame: &Frame, page: &str) -> Markup {
+    let done = html! {
+        (result_field("found-result"))
+        p { button.go name="found" value="done" { "It ran: this is its result" } }
+    };
+    let failed = html! {
+        label for="found-reason" { "Why it did not run" }
+        textarea id="found-reason" name="reason" required maxlength=(REASON_MAX) {}
+        p { button.stop name="found" value="failed" { "It did not run" } }
+    };
+    html! {
+        h2 { "What happened?" }
+        p {
+            "The call was cut off between its start and its result. "
+            "Look where the tool acts, then record what you found."
+        }
+        details id="found-done" {
+            summary { "It ran" }
+            (frame.form(&format!("{page}/reconcile"), done))
+        }
+        details id="found-failed" {
+            summary { "It did not run" }
+            (frame.form(&format!("{page}/reconcile"), failed))
+        }
+    }
+}
+
+fn revoke(frame: &Frame, it: &Loaded, leave: u64) -> Markup {
+    let fields = html! {
+        label for="revoke-reason" { "Reason" }
+        input id="revoke-reason" name="reason" maxlength=(REASON_MAX);
+        p { button.stop id="revoke" { "Revoke" } }
+    };
+    let page = format!("{}/leaves/{leave}/revoke", card(it.session, it.call.seq));
+    html! {
+        h2 { "Later calls are allowed" }
+        p { "An answer to this call also allows later calls of " (said(&it.call.tool)) "." }
+        (frame.form(&page, fields))
+    }
+}
+
+fn result_field(id: &str) -> Markup {
+    html! {
+        label for=(id) { "Result (a JSON object)" }
+        textarea.json id=(id) name="result" required { "{}" }
+    }
+}

@@ -1,0 +1,188 @@
+//! The state of a call in words: what waits, who decided, and how it ended.
+
+use maud::{Markup, html};
+use recount::audit::{Question, QuestionEnd};
+use recount::session::{About, Outcome};
+use recount_telling::{acted, asked, bound_words, calls, count, progress};
+
+use super::arguments::json_table;
+use super::loaded::Loaded;
+use crate::pages::frame::{Frame, moment, relative, said, said_in_lines};
+
+/// The state of the call.
+pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
+    let is_asked = it.asked.is_some();
+    html! {
+        @if let Some(open) = it.open() {
+            h2.ask { (said_in_lines(asked(open))) }
+            p {
+                @match open.about {
+                    About::Gate => "The call runs only if a person says yes.",
+                    About::Tool => "The tool asks, and continues with the answer.",
+                    About::InDoubt => {
+                        "The call was cut off: it may have run, or not. Both answers are below."
+                    },
+                }
+            }
+            p.quiet {
+                "asked " (relative(open.requested_at, it.now))
+                @if let Some(at) = open.expires_at {
+                    ", no answer counts as no " span.ask { (relative(at, it.now)) }
+                }
+            }
+            @if open.model_lost_interest {
+                p.bad { "The model has cancelled the call since." }
+            }
+        } @else if is_asked {
+            h2 { "Expired" }
+            p { "No answer came in time. An answer no longer counts." }
+        } @else {
+            (ended(it))
+        }
+        @for question in &it.call.questions {
+            @if question.end != QuestionEnd::Open { (decided(question, it)) }
+        }
+        p.quiet {
+            a href=(frame.links().to(&format!("inbox?session={}", it.session))) {
+                "What else waits in this session"
+            }
+            " · "
+            a href=(frame.links().session(it.session)) { "The session" }
+            " · "
+            a href=(frame.links().record(it.session, it.call.seq)) { "The record of the call" }
+        }
+    }
+}
+
+/// How a call ended, or what it does.
+fn ended(it: &Loaded) -> Markup {
+    let Some(end) = &it.call.ended else {
+        let outcome = calls::outcome(&it.call);
+        return html! {
+            h2 { (if it.is_paused() { "Waits for its result from outside" } else { "Not ended" }) }
+            p { "State: " (said(&outcome)) }
+            @for held in &it.call.held { p.ask { (said(&calls::held(held))) } }
+        };
+    };
+    let (tone, words) = outcome_words(it, end.outcome);
+    html! {
+        h2 class=(tone) { (words) }
+        p.quiet {
+            "ended " (relative(end.at, it.now)) ", " (moment(end.at))
+            @if let Some(run) = it.call.runs.last() { ", attempt " (run.attempt) }
+            ", record " (end.seq)
+        }
+        @if let Some(result) = &it.result { (json_table(result, &[])) }
+        @if let Some(cancelled) = &it.call.cancelled {
+            p {
+                "Cancelled"
+                @if let Some(by) = &cancelled.by { " " (said(&acted("by", by))) }
+                @if let Some(reason) = &cancelled.reason { ": " (said(reason)) }
+            }
+        }
+        @if let Some(found) = &it.call.reconciled {
+            p {
+                "Found " strong { (found.found.as_str()) } " "
+                (said(&acted("by", &found.by))) ", " (moment(found.at))
+                @if let Some(reason) = &found.reason { ": " (said(reason)) }
+            }
+        }
+    }
+}
+
+/// The outcome of a call, and the class of its colour.
+fn outcome_words(it: &Loaded, outcome: Outcome) -> (&'static str, String) {
+    let receipt = it.result.as_ref().and_then(|it| short(it.as_str()));
+    let with_receipt = |words: &str| match &receipt {
+        Some(receipt) => format!("{words}, {receipt}"),
+        None => words.to_owned(),
+    };
+    match outcome {
+        Outcome::Returned => ("good", with_receipt("Ran")),
+        Outcome::Supplied => ("good", "The result came from outside".to_owned()),
+        Outcome::Failed => ("bad", "Ran and failed".to_owned()),
+        Outcome::TimedOut => ("bad", "Timed out".to_owned()),
+        Outcome::Unknown if it.call.is_unknown() => {
+            let words = "In doubt: it may have run, or not";
+            ("bad", words.to_owned())
+        }
+        Outcome::Unknown => ("quiet", "It was in doubt, and was settled".to_owned()),
+        Outcome::Denied => ("quiet", "Denied: it did not run".to_owned()),
+        Outcome::Expired => ("quiet", "Expired: it did not run".to_owned()),
+        Outcome::Refused => ("quiet", "Refused: it did not run".to_owned()),
+        Outcome::Cancelled => ("quiet", "Cancelled".to_owned()),
+        Outcome::Withdrawn => ("quiet", "Withdrawn: it did not run".to_owned()),
+        Outcome::Interim => ("", "Not ended".to_owned()),
+    }
+}
+
+/// The only member of a result, such as `receipt 17`. `None` if the result is larger.
+fn short(result: &str) -> Option<String> {
+    const CHARS_MAX: usize = 60;
+    let members = recount_text::json::members(result).ok()?;
+    let [(name, value)] = members.as_slice() else {
+        return None;
+    };
+    let value = value.get();
+    let value = serde_json::from_str::<String>(value).unwrap_or_else(|_| value.to_owned());
+    let text = format!("{name} {value}");
+    let is_short = text.chars().count() <= CHARS_MAX && !value.starts_with(['{', '[']);
+    is_short.then(|| recount_telling::one_line(&text).into_owned())
+}
+
+/// Who decided a request, and when.
+fn decided(question: &Question, it: &Loaded) -> Markup {
+    let end = calls::question_end(question.end);
+    let tone = match question.end {
+        QuestionEnd::Approved | QuestionEnd::SettledAsDone => "good",
+        QuestionEnd::Denied | QuestionEnd::SettledAsFailed | QuestionEnd::Expired => "bad",
+        QuestionEnd::Withdrawn | QuestionEnd::Superseded | QuestionEnd::Open => "quiet",
+    };
+    html! {
+        p.decided {
+            span.badge.(tone) { (end) }
+            (said(&calls::answered_by(question)))
+            @if let Some(at) = question.ended_at { ", " (relative(at, it.now)) }
+            @if let Some(reason) = &question.reason { ": " q { (said(reason)) } }
+        }
+        @if question.edited_args.is_some() {
+            p.quiet { "The approver changed the arguments." }
+        }
+        @if let Some(bound) = question.allow_for {
+            p.quiet {
+                "The answer also allows later calls of this tool "
+                (said(&bound_words(bound)))
+                @match (it.leave(), it.revoked_by()) {
+                    (Some((_, used)), _) => { ", used by " (count(used, "call")) " so far" },
+                    (None, Some(by)) => { ", revoked " (said(&acted("by", by))) },
+                    (None, None) => {},
+                }
+                "."
+            }
+        }
+    }
+}
+
+/// The approvals of an open request, and who may still give one.
+pub(super) fn approvals(it: &Loaded) -> Markup {
+    let Some(open) = it.open() else {
+        return Markup::default();
+    };
+    let Some(needs) = open.needs.as_deref() else {
+        return Markup::default();
+    };
+    html! {
+        @for given in &open.approvals {
+            p {
+                span.badge.good { "approved" } " " (said(&acted("by", &given.by))) ", "
+                (relative(given.at, it.now))
+                @if let Some(reason) = &given.reason { ": " q { (said(reason)) } }
+            }
+            @if let Some(args) = &given.args {
+                p.quiet { "with changed arguments, which each yes must have:" }
+                (json_table(args, it.sealed()))
+            }
+        }
+        p { (said(&progress(Some(needs), open.missing()))) }
+    }
+}
