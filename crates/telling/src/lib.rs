@@ -28,7 +28,7 @@ mod tone;
 
 pub use needs::{progress, still_needed};
 pub use outline::outline;
-pub use question::{asked, shown_args};
+pub use question::{asked, asked_in_words, shown_args};
 pub use sentence::{Names, Sentence, clause, ending, sentence};
 pub use text::{
     COLUMNS, Piece, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,

@@ -7,7 +7,12 @@ use recount::session::{About, Json};
 ///
 /// The hint is untrusted text; show it through [`one_line`](crate::one_line).
 pub fn asked(it: &PendingConfirmation) -> &str {
-    match (it.about, it.hint.as_deref().unwrap_or_default()) {
+    asked_in_words(it.about, it.hint.as_deref())
+}
+
+/// The question of a request about `about` with this hint.
+pub fn asked_in_words(about: About, hint: Option<&str>) -> &str {
+    match (about, hint.unwrap_or_default()) {
         (About::Gate, "") => "May it run?",
         (About::Tool, "") => "May it continue?",
         (About::Gate | About::Tool, hint) => hint,

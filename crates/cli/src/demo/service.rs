@@ -13,7 +13,7 @@ use crate::failures::{Exit, Failure};
 use crate::journal::os_user;
 use crate::telling::{Follower, is_calm, question};
 use crate::terminal::{Screen, Tone};
-use recount::engine::{Clock, Engine, SystemClock, Ticket, ToolConfirmation};
+use recount::engine::{Clock, Engine, LiveHandle, SystemClock, Ticket, ToolConfirmation};
 use recount::session::{Actor, Phase, Seq, Session, WaitsFor};
 
 /// The first character of a line for the demo. No timeline has it.
@@ -87,13 +87,8 @@ impl Service {
 /// Serves a new session until every open call waits for an answer from outside, then waits to be
 /// killed.
 async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
-    let session = engine
-        .session(AGENT)
-        .external_id("ticket-1001")
-        .label("channel", "chat");
-    let live = session.connect().await?;
+    let live = converse(engine).await?;
     let mut follower = Follower::new(&live, Seq(0), screen).await?;
-    live.send_text(USER_SAYS).await?;
     let waits = |session: &Session, turns| {
         turns > 0 && is_calm(session) && session.calls.values().all(|call| waits(&call.phase))
     };
@@ -111,6 +106,17 @@ async fn begin(engine: &Engine, screen: &mut Screen) -> Result<(), Failure> {
     let ended = tokio::task::spawn_blocking(input).await;
     drop(ended);
     Ok(())
+}
+
+/// Begins the conversation: the user asks for the refund.
+pub(super) async fn converse(engine: &Engine) -> Result<LiveHandle, Failure> {
+    let session = engine
+        .session(AGENT)
+        .external_id("ticket-1001")
+        .label("channel", "chat");
+    let live = session.connect().await?;
+    live.send_text(USER_SAYS).await?;
+    Ok(live)
 }
 
 /// Resumes the session: shows the open request, answers it, supplies the late result, closes.

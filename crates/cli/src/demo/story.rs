@@ -36,6 +36,11 @@ pub(crate) struct Demo {
     /// Denies the refund without asking.
     #[arg(long)]
     deny: bool,
+    /// Serves the conversation on 127.0.0.1 and prints a link: the approval is a click in the
+    /// browser.
+    #[cfg(feature = "serve")]
+    #[arg(long, conflicts_with_all = ["approve", "deny"])]
+    ui: bool,
 }
 
 impl Demo {
@@ -46,6 +51,11 @@ impl Demo {
         let simulator = Simulator::start(Script::parse(SCRIPT)?)
             .listen("127.0.0.1:0")
             .await?;
+        #[cfg(feature = "serve")]
+        if self.ui {
+            let url = simulator.url();
+            return super::ui::serve(&place, simulator, &url, screen).await;
+        }
         introduce(&place, &simulator, screen)?;
 
         let mut first = Process::start(&place, &simulator.url(), Part::Begin, None, screen)?;

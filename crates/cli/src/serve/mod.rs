@@ -17,6 +17,7 @@ mod command;
 mod connections;
 mod init;
 mod key_store;
+pub(crate) mod loopback;
 mod next_start;
 mod notify;
 mod options;

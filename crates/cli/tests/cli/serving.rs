@@ -20,7 +20,7 @@ fn service_needs_no_configuration() {
     assert_eq!(web.send("GET /v1/me", "", "").status, 401);
     let login = format!("GET {}", web.login());
     let opened = web.send(&login, "", "");
-    assert_eq!((opened.status, opened.header("location")), (303, "v1/me"));
+    assert_eq!((opened.status, opened.header("location")), (303, "./inbox"));
     assert_eq!(web.send(&login, "", "").status, 401, "a link is used once");
     let mut stream = web.connect();
     // The cookie as it was sent, because its value has capital letters.

@@ -12,4 +12,4 @@ mod wakes;
 pub(crate) use held::{HeldSessions, NewCall};
 pub(crate) use pending_watch::{Changed, PendingChanges, PendingWatch};
 pub(crate) use places::{Place, Places};
-pub(crate) use wakes::{concerns, ends_a_call, may_be_claimable, wake_after};
+pub(crate) use wakes::{changes_operations, concerns, ends_a_call, may_be_claimable, wake_after};

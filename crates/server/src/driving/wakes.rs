@@ -23,6 +23,43 @@ const CLAIMABLE_AFTER: [&str; 9] = [
 /// The kinds of records that may end a call.
 const ENDS: [&str; 2] = ["response_issued", "call_cancelled"];
 
+/// The kinds of records after which the open work, its runners, the pauses or the leaves of a
+/// session may be others.
+const OPERATIONS_AFTER: [&str; 29] = [
+    "session_opened",
+    "session_closed",
+    "runner_attached",
+    "runner_detached",
+    "catalog_changed",
+    "paused",
+    "unpaused",
+    "leave_used",
+    "leave_revoked",
+    "function_call_received",
+    "call_ready",
+    "call_started",
+    "call_claimed",
+    "lease_renewed",
+    "claim_ended",
+    "deadline_passed",
+    "retry_scheduled",
+    "tool_paused",
+    "response_supplied",
+    "confirmation_requested",
+    "confirmation_answered",
+    "approval_given",
+    "confirmation_expired",
+    "confirmation_withdrawn",
+    "confirmation_reopened",
+    "outcome_found",
+    "outcome_reconciled",
+    "response_issued",
+    "call_cancelled",
+];
+
+/// The kinds of records in the journal's own stream after which the erasures are others.
+const ERASURES_AFTER: [&str; 2] = ["erasure_requested", "session_erased"];
+
 /// Waits for a commit that wakes a request. Returns its position.
 pub(crate) async fn wake_after(
     ledger: &Ledger,
@@ -41,6 +78,12 @@ pub(crate) async fn wake_after(
 /// True if a call may have become claimable with the commit.
 pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
     has(commit, None, &CLAIMABLE_AFTER)
+}
+
+/// True if the open work, its runners, the pauses, the leaves or the erasures may be others since
+/// the commit.
+pub(crate) fn changes_operations(commit: &Commit) -> bool {
+    has(commit, None, &OPERATIONS_AFTER) || has(commit, None, &ERASURES_AFTER)
 }
 
 /// True if the commit has records of the session.
@@ -71,7 +114,8 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_events() {
-        for kind in CLAIMABLE_AFTER.iter().chain(&ENDS) {
+        let all = CLAIMABLE_AFTER.iter().chain(&ENDS);
+        for kind in all.chain(&OPERATIONS_AFTER) {
             assert!(Event::is_known(kind), "{kind}");
         }
     }

@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use super::frame::{Form, Frame, Page, is_page, said};
+use super::frame::{Form, Frame, Page, is_page, said, takes_html};
 use crate::problems::{Code, Problem};
 use crate::requests::Params;
 use crate::service::Service;
@@ -54,8 +54,14 @@ pub(crate) async fn log_in(
     };
     let (parts, _) = request.into_parts();
     let opened = service.access.log_in(token);
-    let cookie = opened.map_err(|problem| service.access.failed(&parts, problem))?;
-    opened_at(&frame, &cookie, next)
+    match opened.map_err(|problem| service.access.failed(&parts, problem)) {
+        Ok(cookie) => opened_at(&frame, &cookie, next),
+        // The address has the token, so the page does not lead back to it.
+        Err(problem) if problem.code() == Code::Unauthenticated && takes_html(&parts.headers) => {
+            Ok(asked(&frame, next, Some(&problem)))
+        }
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Opens a session of a browser with a token that a person types: a login token, or the token of a

@@ -49,26 +49,35 @@ pub(crate) async fn guard(
     dressed(&frame, next.run(Request::from_parts(parts, body)).await)
 }
 
-/// Checks a request for a page that needs no principal.
+/// Checks a request for a page that needs no principal. Programs, which ask for no HTML, get the
+/// problem itself.
 pub(crate) async fn check(
     State(service): State<Service>,
     request: Request,
     next: Next,
 ) -> Response {
     let (mut parts, mut body) = request.into_parts();
-    let frame = Frame::of(&parts);
+    let (frame, is_browser) = (Frame::of(&parts), takes_html(&parts.headers));
+    let refused = |problem: Problem| match is_browser {
+        true => frame.problem(&problem),
+        false => problem.into_response(),
+    };
     if let Err(problem) = check_site(&service, &parts) {
-        return frame.problem(&problem);
+        return refused(problem);
     }
     if !parts.method.is_safe() {
         match fields(&parts, body).await {
             Ok(form) => parts.extensions.insert(form),
-            Err(problem) => return frame.problem(&problem),
+            Err(problem) => return refused(problem),
         };
         body = Body::empty();
     }
     parts.extensions.insert(frame.clone());
-    dressed(&frame, next.run(Request::from_parts(parts, body)).await)
+    let response = next.run(Request::from_parts(parts, body)).await;
+    match response.extensions().get::<Problem>() {
+        Some(problem) if is_browser => frame.problem(problem),
+        Some(_) | None => response,
+    }
 }
 
 /// The response to a path that is no route: a page for a browser, a problem for a program.

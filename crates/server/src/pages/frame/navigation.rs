@@ -13,11 +13,28 @@ pub(super) struct Entry {
 }
 
 /// The pages, in the order of the header. An entry is added with its page.
-const ENTRIES: &[Entry] = &[Entry {
-    page: "inbox",
-    name: "Inbox",
-    needs: Role::Viewer,
-}];
+const ENTRIES: &[Entry] = &[
+    Entry {
+        page: "inbox",
+        name: "Inbox",
+        needs: Role::Viewer,
+    },
+    Entry {
+        page: "history",
+        name: "History",
+        needs: Role::Viewer,
+    },
+    Entry {
+        page: "operations",
+        name: "Operations",
+        needs: Role::Operator,
+    },
+    Entry {
+        page: "figures",
+        name: "Figures",
+        needs: Role::Viewer,
+    },
+];
 
 /// The entries that the principal sees.
 pub(super) fn entries(principal: &Principal) -> impl Iterator<Item = &'static Entry> {

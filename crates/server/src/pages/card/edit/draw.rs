@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use recount::session::Json;
+use recount_telling::one_line;
 use recount_text::json::changes;
 
 use super::super::answers::{REASON_MAX, names};
@@ -11,6 +12,9 @@ use super::super::arguments::json_table;
 use super::super::loaded::{Loaded, card};
 use super::fields::{Field, Kind};
 use crate::pages::frame::{Frame, Page, said, said_in_lines};
+
+/// The line break that a browser takes away at the beginning of a text area.
+const BREAK: &str = "\n";
 
 /// The form. `faults` are those of no field.
 pub(super) fn form(frame: &Frame, it: &Loaded, fields: &[Field], faults: &[String]) -> Response {
@@ -66,7 +70,7 @@ fn input(at: usize, field: &Field) -> Markup {
             @match &field.kind {
                 Kind::Text => {
                     textarea id=(id) name=(field.key()) rows="1" aria-describedby=(described)
-                        aria-invalid=[invalid] { (field.value) }
+                        aria-invalid=[invalid] { (BREAK) (field.value) }
                 },
                 Kind::Number => {
                     // A number keeps its digits only as a text.
@@ -79,7 +83,7 @@ fn input(at: usize, field: &Field) -> Markup {
                 Kind::Choice(all) => (choices(&id, field, &described, all)),
                 Kind::Json => {
                     textarea.json id=(id) name=(field.key()) aria-describedby=(described)
-                        aria-invalid=[invalid] { (field.value) }
+                        aria-invalid=[invalid] { (BREAK) (field.value) }
                 },
                 Kind::Sealed => {
                     input id=(id) value="sealed" disabled aria-describedby=(described);
@@ -92,6 +96,9 @@ fn input(at: usize, field: &Field) -> Markup {
                     Kind::Json => " A JSON value.",
                     Kind::Text | Kind::Number | Kind::Flag | Kind::Choice(_) => "",
                 }
+            }
+            @if one_line(&field.value) != field.value && field.kind == Kind::Text {
+                p.quiet { "As it is written: " (said_in_lines(&field.value)) }
             }
             div id=(fault) {
                 @for fault in &field.faults { p.fault { (said(fault)) } }
@@ -112,7 +119,7 @@ fn choices(id: &str, field: &Field, described: &str, all: &[String]) -> Markup {
                 option value=(choice) selected[*choice == field.value] { (choice) }
             }
             @if is_other {
-                option value=(field.value) selected { (recount_telling::one_line(&field.value)) }
+                option value=(field.value) selected { (one_line(&field.value)) }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The fields of the form: one for each argument, and the JSON text that they make.
 
+use form_urlencoded::byte_serialize;
 use recount::session::Json;
 use recount_text::json::{escaped, is_within, members};
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(super) enum Kind {
     Choice(Vec<String>),
     /// Any other value, as JSON.
     Json,
-    /// A secret, which nobody here can see or change.
+    /// A secret, which no approver can see or change.
     Sealed,
 }
 
@@ -108,9 +109,10 @@ fn typed(kind: &Kind, json: &str) -> String {
 }
 
 impl Field {
-    /// The name of the field in the form.
+    /// The name of the field in the form. A browser would change line breaks in a plain name.
     pub(super) fn key(&self) -> String {
-        format!("{PREFIX}{}", self.name)
+        let name: String = byte_serialize(self.name.as_bytes()).collect();
+        format!("{PREFIX}{name}")
     }
 
     /// The JSON text of the value. `None` leaves the argument out.
@@ -148,8 +150,7 @@ impl Field {
 /// Puts the values of a form into the fields.
 pub(super) fn fill(fields: &mut [Field], form: &Form) {
     for (name, value) in form.fields() {
-        let name = name.strip_prefix(PREFIX);
-        let field = fields.iter_mut().find(|it| Some(it.name.as_str()) == name);
+        let field = fields.iter_mut().find(|it| it.key() == name);
         if let Some(field) = field.filter(|it| it.kind != Kind::Sealed) {
             // A browser sends each line break as CRLF.
             field.value = value.replace("\r\n", "\n");
@@ -200,7 +201,7 @@ pub(super) fn place(fields: &mut [Field], text: &str) -> Vec<String> {
     others
 }
 
-/// The maximum of problems: a form without arguments of its own has nothing to change.
+/// Checks that the form has only these fields and those of arguments.
 pub(super) fn only_known(form: &Form, known: &[&str]) -> Result<(), Problem> {
     let mut names: Vec<&str> = form.fields().map(|(name, _)| name).collect();
     names.retain(|it| is_argument(it));
