@@ -7,9 +7,8 @@
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
 //! their MCP servers, `key_store` the keys of sealed sessions, `traces` the export of spans,
 //! `notifications` the sinks, and `secret_file` the files that must be private. `options` overrides
-//! the configuration. `reload` has the parts that are read anew while the service runs, and
-//! `next_start` those that are not. `token`, `init`, `check` and `notify` are the commands of these
-//! names.
+//! the configuration. `reload` reads parts of it anew while the service runs. `token`, `init`,
+//! `check` and `notify` are the commands of these names.
 
 mod agents;
 mod check;
@@ -18,7 +17,6 @@ mod connections;
 mod init;
 mod key_store;
 pub(crate) mod loopback;
-mod next_start;
 mod notify;
 mod options;
 mod proxy_socket;
