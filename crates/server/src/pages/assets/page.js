@@ -157,4 +157,38 @@
       open();
     });
   }
+
+  // --- Keys: they move the focus, and never decide by themselves. ---
+
+  const rows = () => [...document.querySelectorAll(".row .what")];
+  const step = (by) => {
+    const all = rows();
+    if (!all.length) return;
+    const at = all.indexOf(document.activeElement);
+    const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by;
+    all[Math.min(Math.max(next, 0), all.length - 1)].focus();
+  };
+  const unfold = (id, field) => {
+    const details = document.getElementById(id);
+    if (!details) return;
+    details.open = true;
+    const first = document.getElementById(field);
+    if (first) first.focus();
+  };
+  const KEYS = {
+    j: () => step(1),
+    k: () => step(-1),
+    a: () => document.getElementById("approve")?.focus(),
+    d: () => unfold("denying", "reason"),
+    e: () => document.getElementById("edit")?.focus(),
+    i: () => { location.href = document.querySelector("header nav a")?.href ?? location.href; },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const act = KEYS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
 })();
