@@ -10,12 +10,12 @@
 
   // --- Times: the viewer's zone in the text, UTC on hover. ---
 
-  const UNITS = [[86400 * 2, 86400, "day"], [3600, 3600, "hour"], [60, 60, "minute"]];
+  const UNITS = [[172800, 86400, "day"], [7200, 3600, "hour"], [60, 60, "minute"]];
   const moments = new Intl.DateTimeFormat(undefined, {
     year: "numeric", month: "2-digit", day: "2-digit",
     hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
   });
-  const distances = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+  const distances = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
   const distance = (seconds) => {
     const size = Math.abs(seconds);
