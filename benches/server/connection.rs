@@ -25,6 +25,11 @@ impl Connection {
         self.ask(&format!("GET {path}"), "", "")
     }
 
+    /// Gets a page, as a browser asks for it.
+    pub(crate) fn page(&mut self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET {path}"), "accept: text/html\r\n", "")
+    }
+
     pub(crate) fn post(&mut self, path: &str, headers: &str, body: &str) -> (u16, String) {
         let headers = format!("content-type: application/json\r\n{headers}");
         self.ask(&format!("POST {path}"), &headers, body)

@@ -1,7 +1,8 @@
-//! The HTTP API beside sessions that work: the list of what waits, and the price of a call that a
-//! client runs.
+//! The HTTP API and the pages beside sessions that work: the list of what waits, the price of a call
+//! that a client runs, the time to a page, and the price of open tabs.
 //!
-//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`;
+//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`, `inbox`,
+//! `session`, `tabs`;
 //! `--seconds` is the length of the load. The requests come from a process of their own.
 
 #![expect(
@@ -18,6 +19,7 @@ mod load;
 mod machine;
 #[path = "../shared/neighbours.rs"]
 mod neighbours;
+mod pages;
 #[path = "../step/raw.rs"]
 mod raw;
 #[path = "../shared/said.rs"]
@@ -41,7 +43,10 @@ const CLIENT_TARGET: Duration = Duration::from_millis(1);
 
 fn main() {
     if let Some(words) = child_arguments() {
-        return load::child(&words);
+        if !pages::child(&words) {
+            load::child(&words);
+        }
+        return;
     }
     let arguments = Arguments::read(&["--seconds"]);
     let neighbours = Neighbours::watch();
@@ -78,6 +83,15 @@ fn main() {
         let served = Served::start(&directory.path().join("journal"), &figures).await;
         if arguments.wants("client") {
             client_runs::measure(&served, &figures, &directory.path().join("raw")).await;
+        }
+        if arguments.wants("inbox") {
+            pages::inbox(&served, &figures);
+        }
+        if arguments.wants("session") {
+            pages::session(&served, &figures).await;
+        }
+        if arguments.wants("tabs") {
+            pages::tabs(&served, &figures).await;
         }
         if arguments.wants("pending") {
             pending(&served, &figures, 0).await;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use recount::engine::{Clock, SystemClock};
 use recount::prelude::*;
-use recount::session::Json;
-use recount_server::{Access, Grant, NewToken, Role, Service, TokenStore};
+use recount::session::{Json, SessionId};
+use recount_server::{Access, Grant, NewToken, Rates, Role, Service, TokenStore};
 use tokio::task::JoinHandle;
 
 /// The sizes of a run.
@@ -76,7 +76,11 @@ impl Served {
             token.expose().to_owned()
         };
         let (viewer, client) = (token(Role::Viewer), token(Role::Client));
-        let service = Service::new(engine.clone(), Access::none().with_tokens(tokens));
+        let access = Access::none().with_tokens(tokens).with_rates(Rates {
+            requests_per_second: 100_000,
+            ..Rates::default()
+        });
+        let service = Service::new(engine.clone(), access).streams_of_each(256);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -113,6 +117,24 @@ impl Served {
         Stepping { stop, made, tasks }
     }
 
+    /// A further session with at least so many records, and their number.
+    pub(crate) async fn long_session(&self, records: u64) -> (SessionId, u64) {
+        let live = self.engine.session("shop").open().await.expect("a session");
+        let (id, journal) = (live.session_id(), self.engine.ledger().journal());
+        loop {
+            let head = journal.head(id.0).await.expect("a journal");
+            let seq = head.map_or(0, |it| it.seq);
+            if seq >= records {
+                return (id, seq);
+            }
+            let by = Actor::embedder("bench");
+            let told = live
+                .call_function("look_up", json!({"order": seq}), by)
+                .await;
+            assert!(told.is_ok(), "a bench of failures: {told:?}");
+        }
+    }
+
     pub(crate) async fn end(self) {
         self.service.drain();
         self.serving.abort();
@@ -121,6 +143,11 @@ impl Served {
 }
 
 impl Stepping {
+    /// The number of steps so far.
+    pub(crate) fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
+    }
+
     /// Ends the sessions, and returns the number of their steps.
     pub(crate) async fn end(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);

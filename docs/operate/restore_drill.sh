@@ -8,7 +8,10 @@
 # that of PATH. SCRAPES=1 also keeps what /metrics says, as DIRECTORY/metrics.txt. It needs curl.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-export RECOUNT_PROGRAM=${RECOUNT_PROGRAM:-recount}
+# As a path, because a function of this script has the name of the program.
+RECOUNT_PROGRAM=$(command -v "${RECOUNT_PROGRAM:-recount}") ||
+    { echo "expected the program recount in PATH, found none" >&2; exit 1; }
+export RECOUNT_PROGRAM
 place=${1:-$(mktemp -d)}
 mkdir -p "$place"
 cd "$place"

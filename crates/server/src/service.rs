@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use recount::Engine;
 use recount_journal::Error as JournalError;
+use recount_notify::Notifier;
 use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::catalogue::Catalogue;
-use crate::driving::{HeldSessions, Places};
+use crate::driving::{HeldSessions, PendingWatch, Places};
 use crate::metrics::Counters;
 use crate::requests::{Answers, BODY_BYTES_MAX, BODY_TIME_MAX};
 
@@ -49,6 +50,8 @@ pub struct Service {
     pub(crate) catalogue: Catalogue,
     pub(crate) answers: Arc<Answers>,
     pub(crate) held: Arc<HeldSessions>,
+    /// The changes of what waits for an answer.
+    pub(crate) pending: PendingWatch,
     /// The places of waiting requests.
     pub(crate) waits: Places,
     /// The places of streams.
@@ -59,6 +62,8 @@ pub struct Service {
     pub(crate) body_time: Duration,
     /// The OpenAPI document, set once the routes are known.
     pub(crate) document: Arc<OnceLock<String>>,
+    /// The notifications, if the service has any.
+    pub(crate) notifier: Option<Notifier>,
     draining: Arc<watch::Sender<bool>>,
 }
 
@@ -68,6 +73,7 @@ impl Service {
     pub fn new(engine: Engine, access: Access) -> Service {
         Service {
             catalogue: Catalogue::new(engine.ledger().clone()),
+            pending: PendingWatch::new(engine.ledger().clone()),
             engine,
             access: Arc::new(access),
             answers: Arc::default(),
@@ -78,6 +84,7 @@ impl Service {
             body_max: BODY_BYTES_MAX,
             body_time: BODY_TIME_MAX,
             document: Arc::default(),
+            notifier: None,
             draining: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -126,6 +133,15 @@ impl Service {
     pub fn waits_of_each(self, waits: usize) -> Service {
         Service {
             waits: self.waits.each(waits),
+            ..self
+        }
+    }
+
+    /// Shows the sinks of notifications to operators, who may send dead letters again.
+    #[must_use]
+    pub fn notifications(self, notifier: Notifier) -> Service {
+        Service {
+            notifier: Some(notifier),
             ..self
         }
     }

@@ -1,8 +1,10 @@
 //! The engine itself: its agents, its sessions' tasks, and the alarm that wakes them.
 //!
-//! Read `engine`, then `restart` for the start of a new process; `folded` reads a session.
+//! Read `engine`, then `restart` for the start of a new process; `folded` reads a session,
+//! `served` lists what the engine serves.
 
 mod alarm_task;
 pub(super) mod engine;
 mod folded;
 mod restart;
+mod served;

@@ -9,7 +9,7 @@ use super::mistake::{self, Mistake, Place};
 use super::reading;
 use super::section::Given;
 use super::settings::Settings;
-use crate::failures::Failure;
+use crate::failures::{Exit, Failure};
 use recount_server::Access;
 use recount_telling::shown;
 use recount_text::files::given_file;
@@ -197,6 +197,6 @@ impl Config {
 fn text_of(file: &Path) -> Result<String, Failure> {
     given_file::text(file, FILE_BYTES_MAX).map_err(|error| {
         let doing = format!("read the configuration in {}", shown(file));
-        Failure::io(doing, &error)
+        Failure::io(doing, &error).exit(Exit::Usage)
     })
 }

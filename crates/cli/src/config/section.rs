@@ -21,6 +21,13 @@ pub(crate) struct Given<T> {
     pub(crate) field: String,
 }
 
+/// Two values are equal wherever they are given.
+impl<T: PartialEq> PartialEq for Given<T> {
+    fn eq(&self, other: &Given<T>) -> bool {
+        self.value == other.value
+    }
+}
+
 impl<T> Given<T> {
     /// The value of an option of the command line.
     pub(crate) fn option(name: &str, value: T) -> Given<T> {
@@ -36,7 +43,7 @@ impl<T> Given<T> {
         self.place.mistake(&self.field, what)
     }
 
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Given<U> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Given<U> {
         Given {
             value: change(self.value),
             place: self.place,

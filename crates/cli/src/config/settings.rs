@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::mistake::Place;
+use super::notify::{RouteSettings, SinkSettings};
 use super::section::Given;
 use super::traces::TracesSettings;
 use recount::engine::Transcripts;
@@ -23,12 +24,16 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitSettings,
     /// The collector of traces, if there is one.
     pub(crate) traces: Option<TracesSettings>,
+    /// The sinks of notifications.
+    pub(crate) sinks: Vec<SinkSettings>,
+    /// The routes to them.
+    pub(crate) routes: Vec<RouteSettings>,
     /// The agents by their names.
     pub(crate) agents: BTreeMap<String, AgentSettings>,
 }
 
 /// The keys of sealed sessions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeySettings {
     /// The directory of the key store.
     pub(crate) store: Given<PathBuf>,
@@ -83,7 +88,7 @@ pub(crate) enum JwtKeys {
 }
 
 /// A reverse proxy that names users, on a socket of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     not(unix),
     expect(dead_code, reason = "without Unix sockets, a proxy is only refused")
@@ -100,7 +105,7 @@ pub(crate) struct ProxySettings {
 }
 
 /// The grant for a value of a claim or of a header.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RoleRule {
     pub(crate) value: String,
     pub(crate) grant: Grant,
@@ -111,7 +116,7 @@ pub(crate) struct RoleRule {
 }
 
 /// The limits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LimitSettings {
     /// The maximum size of a request's body, in bytes.
     pub(crate) body_bytes: Option<Given<u32>>,
@@ -157,8 +162,41 @@ pub(crate) struct AgentSettings {
     pub(crate) client_tools: Vec<ClientTool>,
 }
 
+impl AgentSettings {
+    /// True if the settings are the same but for the policies.
+    pub(crate) fn equals_but_for_policies(&self, other: &AgentSettings) -> bool {
+        self.but_for_policies() == other.but_for_policies()
+    }
+
+    fn but_for_policies(&self) -> impl PartialEq {
+        let AgentSettings {
+            place: _,
+            model,
+            endpoint,
+            api_version,
+            instruction,
+            sealed,
+            record_transcripts,
+            tools,
+            policies: _,
+            mcp,
+            client_tools,
+        } = self;
+        let client_tools: Vec<_> = client_tools.iter().map(ClientTool::contract).collect();
+        let conversation = (model, endpoint, api_version, instruction);
+        (
+            conversation,
+            sealed,
+            record_transcripts,
+            tools,
+            mcp,
+            client_tools,
+        )
+    }
+}
+
 /// An MCP server whose tools an agent has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     not(feature = "mcp"),
     expect(dead_code, reason = "without the feature, a server is only refused")
@@ -187,4 +225,17 @@ pub(crate) struct ClientTool {
     pub(crate) parameters: Option<serde_json::Value>,
     /// The policies of this tool.
     pub(crate) policies: PolicyChanges,
+}
+
+impl ClientTool {
+    /// All of the tool but its policies.
+    fn contract(&self) -> impl PartialEq {
+        let ClientTool {
+            name,
+            description,
+            parameters,
+            policies: _,
+        } = self;
+        (name, description, parameters)
+    }
 }

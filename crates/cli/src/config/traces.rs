@@ -18,7 +18,7 @@ pub(super) const TRACES: [&str; 5] = [
 ];
 
 /// The collector that takes a session's spans.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     not(feature = "otel"),
     expect(dead_code, reason = "without the feature, a collector is only refused")

@@ -67,14 +67,8 @@ impl Keys {
 }
 
 /// The key store of a configuration. A missing one is created.
-///
-/// The master key comes from the environment, or else from the file.
 #[cfg(feature = "serve")]
-pub(crate) fn made_at(
-    store: &Path,
-    master_key_file: Option<&Path>,
-) -> Result<Arc<dyn KeyStore>, Failure> {
-    let master = master_or(master_key_file)?;
+pub(crate) fn made_at(store: &Path, master: MasterKey) -> Result<Arc<dyn KeyStore>, Failure> {
     Ok(match trusts_others() {
         true => Arc::new(FileKeyStore::create_insecure(store, master)?),
         false => Arc::new(FileKeyStore::create(store, master)?),
@@ -94,10 +88,9 @@ pub(crate) fn made_with(store: &Path, master_key_file: &Path) -> Result<(), Fail
 
 /// Checks the key store of a configuration. A missing one would be created.
 #[cfg(feature = "serve")]
-pub(crate) fn checked_at(store: &Path, master_key_file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn checked_at(store: &Path, master: MasterKey) -> Result<(), Failure> {
     use recount_journal::seal::Error;
 
-    let master = master_or(master_key_file)?;
     let opened = match trusts_others() {
         true => FileKeyStore::open_insecure(store, master),
         false => FileKeyStore::open(store, master),
@@ -108,19 +101,15 @@ pub(crate) fn checked_at(store: &Path, master_key_file: Option<&Path>) -> Result
     }
 }
 
-/// The master key of the environment, or else that of the file.
+/// True if the environment has the master key.
 #[cfg(feature = "serve")]
-fn master_or(file: Option<&Path>) -> Result<MasterKey, Failure> {
+pub(crate) fn environment_has_master() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|it| !it.is_empty());
-    match file {
-        Some(file) if !is_set(MASTER_KEY) && !is_set(MASTER_KEY_FILE) => {
-            Ok(MasterKey::from_file(file)?)
-        }
-        Some(_) | None => master(),
-    }
+    is_set(MASTER_KEY) || is_set(MASTER_KEY_FILE)
 }
 
-fn master() -> Result<MasterKey, Failure> {
+/// The master key of the environment.
+pub(crate) fn master() -> Result<MasterKey, Failure> {
     let given = |name| std::env::var_os(name).filter(|it| !it.is_empty());
     if let Some(path) = given(MASTER_KEY_FILE) {
         return Ok(MasterKey::from_file(Path::new(&path))?);

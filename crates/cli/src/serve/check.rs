@@ -6,10 +6,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::tls::Certificate;
-use super::{proxy_socket, token_file, traces};
+use super::{key_store, notify, proxy_socket, token_file, traces};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
-use crate::journal::keys;
 use crate::terminal::{Screen, Tone};
 use recount::engine::{Clock, SystemClock};
 use recount_server::Access;
@@ -75,6 +74,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let (agents, mut mistakes) = config::load(settings);
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
+    mistakes.extend(notify::mistakes(config));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));
@@ -88,11 +88,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     );
     mistakes.extend(config::registered(settings, &agents).await);
     mistakes.extend(Certificate::read(&settings.tls).err().into_iter().flatten());
-    if let Some(it) = &settings.keys {
-        let master = it.master_key_file.as_ref().map(|it| it.value.as_path());
-        let checked = keys::checked_at(&it.store.value, master);
-        mistakes.extend(checked.err().map(|failure| it.store.mistake(failure.what)));
-    }
+    mistakes.extend(settings.keys.as_ref().and_then(key_store::mistake));
     let tokens = token_file::open(config).and_then(|it| it.list().map_err(token_file::failed));
     match (tokens, &settings.access.tokens) {
         (Ok(tokens), _) => {

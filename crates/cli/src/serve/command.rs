@@ -1,23 +1,25 @@
 //! The command `recount serve`: the service from its start to its end.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
+use tokio::sync::Mutex;
 #[cfg(unix)]
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
 use super::connections::{ConnectionLimits, Connections, Door};
+use super::notify::{self, Notifications};
+use super::options::Options;
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
 use super::traces::{self, Traces};
 use super::{start, token_file};
-use crate::config::{self, Config, Given};
+use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop, Tone};
 use recount::engine::Engine;
@@ -35,18 +37,12 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// file, and these options override both.
 ///
 /// At the end, requests and running tools may finish within the grace period. SIGHUP makes it read
-/// policies, tokens, the issuer of JWTs and the certificate anew, as `recount reload` does.
+/// policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications anew, as
+/// `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The configuration; default: recount.toml, if there is one.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The address to listen on; port 0 means any free port.
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
     /// Prints one line of JSON when the service is ready.
     #[arg(long)]
     json: bool,
@@ -58,11 +54,12 @@ struct Running {
     service: Service,
     connections: Connections,
     traces: Traces,
+    notifications: Notifications,
 }
 
 impl Serve {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let config = self.configured()?;
+        let config = self.options.configured()?;
         let stop = Stop::listen_but_for_hang_up()?;
         #[cfg(unix)]
         let hang_ups = start::hang_ups()?;
@@ -73,17 +70,21 @@ impl Serve {
         });
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
+        mistakes.extend(notify::mistakes(&config));
         config.sound(mistakes)?;
-        let tokens = Arc::new(token_file::open(&config)?);
+        let tokens = Arc::new(token_file::at_start(&config)?);
         let access = start::access(&config, tokens.clone())?;
         let certificate = certificate.map(Arc::new);
         let reloader = Arc::new(Reloader {
-            file: self.config.clone(),
+            options: self.options.clone(),
+            started: config.settings.clone(),
+            reloading: Mutex::default(),
             tokens,
             had_tokens: config.tokens().exists().into(),
             tokens_file: config.tokens(),
             access: access.clone(),
             certificate: certificate.clone(),
+            notifications: OnceLock::new(),
         });
         // Before the journal: a second service by mistake creates and changes nothing.
         let (listener, address) = start::bind(config.listen().value).await?;
@@ -96,10 +97,15 @@ impl Serve {
         };
         let engine = start::open(&config, agents, reloader.clone()).await?;
         let traces = traces::start(&config, &engine).await?;
+        let url = url(&config, address);
+        let notifications = Notifications::start(&config, &engine, url).await?;
+        // Set once, before the first request to reload.
+        let _ = reloader.notifications.set(notifications.clone());
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
+        let service = service.notifications(notifications.notifier().clone());
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),
@@ -113,27 +119,17 @@ impl Serve {
             service,
             connections,
             traces,
+            notifications,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
             stop.asked().await;
+            self.tell_the_end(&config, screen);
         }
         #[cfg(unix)]
         drop(reloading);
         let ended = running.end(&config).await;
         greeted.and(ended).map(|()| Exit::Ok)
-    }
-
-    /// The configuration with these options over it.
-    fn configured(&self) -> Result<Config, Failure> {
-        let mut config = Config::read(self.config.as_deref())?;
-        if let Some(listen) = self.listen {
-            config.settings.listen = Some(Given::option("--listen", listen));
-        }
-        if let Some(journal) = &self.journal {
-            config.settings.journal = Some(Given::option("--journal", journal.clone()));
-        }
-        Ok(config)
     }
 
     /// Prints the address and, for the user of this machine, the link to log in.
@@ -144,8 +140,7 @@ impl Serve {
         access: &Access,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let scheme = if config.has_tls() { "https" } else { "http" };
-        let url = format!("{scheme}://{address}");
+        let url = url(config, address);
         let token = access.login_token();
         let token = token.map_err(|error| Failure::new("engine", error.to_string()))?;
         let link = token.map(|it| format!("{url}/login?token={}", it.expose()));
@@ -166,12 +161,37 @@ impl Serve {
             let line = format!("  configured by {}", shown(file));
             screen.toned(Tone::Quiet, &line)?;
         }
+        if let Some(proxy) = &config.settings.access.proxy {
+            let line = format!("  users of the proxy on {}", shown(&proxy.socket.value));
+            screen.toned(Tone::Quiet, &line)?;
+        }
         if let Some(link) = link {
             screen.line("Log in once, within ten minutes, with this link:")?;
             screen.toned(Tone::Ask, &format!("  {link}"))?;
         }
         screen.toned(Tone::Quiet, "Ctrl-C ends the service.")?;
         screen.flush()
+    }
+}
+
+/// The URL of an address of the service.
+fn url(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.has_tls() { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
+impl Serve {
+    /// Says for how long the end may take. A terminal that is gone does not keep the service.
+    fn tell_the_end(&self, config: &Config, screen: &mut Screen) {
+        if self.json {
+            return;
+        }
+        let grace = config.grace().as_secs();
+        let line = format!(
+            "Ending: requests and tools may finish within {grace} s. Ctrl-C again ends at once."
+        );
+        let _ = screen.toned(Tone::Quiet, &line);
+        let _ = screen.flush();
     }
 }
 
@@ -184,9 +204,9 @@ impl Running {
         if !self.connections.ended(grace).await {
             tracing::warn!("requests did not end within the grace period");
         }
-        // Before the journal is closed. The spans of what the shutdown records follow with the next
-        // start.
-        self.traces.stop().await;
+        // Before the journal is closed. The spans and notifications of what the shutdown records
+        // follow with the next start.
+        tokio::join!(self.traces.stop(), self.notifications.stop());
         let rest = grace.saturating_sub(begun.elapsed());
         let shut = self.engine.shutdown(rest).await;
         // Requests that wait for a session have ended with it.

@@ -1,15 +1,19 @@
 //! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
 //!
-//! Policies, tokens, the issuer of JWTs and the certificate are taken anew. A part with a mistake
-//! stays as it was.
+//! Policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications are taken
+//! anew. A part with a mistake stays as it was.
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use tokio::sync::Mutex;
 
+use super::next_start;
+use super::notify::Notifications;
+use super::options::Options;
 use super::tls::Certificate;
 use crate::config::{self, Config, Mistake, Settings};
 use crate::failures::{Exit, Failure, unanswered};
@@ -21,8 +25,11 @@ use recount_telling::{one_line, shown};
 
 /// The parts of a running service that are read anew.
 pub(super) struct Reloader {
-    /// The file that `--config` names.
-    pub(super) file: Option<PathBuf>,
+    pub(super) options: Options,
+    /// The settings of the start.
+    pub(super) started: Settings,
+    /// Locked while the configuration is read and taken, so that an older one never comes last.
+    pub(super) reloading: Mutex<()>,
     pub(super) tokens: Arc<TokenStore>,
     /// The file of the tokens.
     pub(super) tokens_file: PathBuf,
@@ -30,13 +37,16 @@ pub(super) struct Reloader {
     pub(super) had_tokens: AtomicBool,
     pub(super) access: Access,
     pub(super) certificate: Option<Arc<Certificate>>,
+    /// The notifications, once they have started.
+    pub(super) notifications: OnceLock<Notifications>,
 }
 
 impl Reloader {
     /// Reads every part anew.
     pub(super) async fn reload(&self, engine: &Engine) -> Reloaded {
+        let _alone = self.reloading.lock().await;
         let mut outcome = Reloaded::default();
-        let config = match Config::read(self.file.as_deref()) {
+        let config = match self.options.configured() {
             Ok(config) => config,
             Err(failure) => {
                 outcome.mistakes.push(failure.what);
@@ -48,10 +58,13 @@ impl Reloader {
             outcome.mistakes = in_words(&config.mistakes);
             return outcome;
         }
+        outcome.mistakes = next_start::changed(&self.started, &config.settings);
         self.reload_tokens(&config, &mut outcome);
         self.reload_jwt(&config.settings, &mut outcome).await;
         self.reload_certificate(&config, &mut outcome);
-        reload_policies(&config.settings, engine, &mut outcome).await;
+        self.reload_sinks(&config, &mut outcome).await;
+        self.reload_policies(&config.settings, engine, &mut outcome)
+            .await;
         outcome
     }
 
@@ -107,6 +120,34 @@ impl Reloader {
         outcome.mistakes.push(what.to_owned());
     }
 
+    async fn reload_sinks(&self, config: &Config, outcome: &mut Reloaded) {
+        let Some(notifications) = self.notifications.get() else {
+            return;
+        };
+        match notifications.reload(config).await {
+            Ok(()) if config.settings.sinks.is_empty() => {}
+            Ok(()) => outcome.reloaded.push("sinks".to_owned()),
+            Err(mistakes) => outcome.mistakes.extend(mistakes),
+        }
+    }
+
+    async fn reload_policies(&self, settings: &Settings, engine: &Engine, outcome: &mut Reloaded) {
+        let (agents, mistakes) = config::load(settings);
+        if !mistakes.is_empty() {
+            outcome.mistakes.extend(in_words(&mistakes));
+            return;
+        }
+        let known = |name: &str| self.started.agents.contains_key(name);
+        for loaded in agents.into_iter().filter(|it| known(&it.name)) {
+            let name = &loaded.name;
+            match engine.change_policies(name, loaded.policies()).await {
+                Ok(()) => outcome.reloaded.push(format!("policies of {name}")),
+                Err(Error::Configuration { mistakes }) => outcome.mistakes.extend(mistakes),
+                Err(error) => outcome.mistakes.push(error.to_string()),
+            }
+        }
+    }
+
     /// Reads everything anew at every SIGHUP, and reports it on standard error.
     #[cfg(unix)]
     pub(super) async fn at_hang_ups(
@@ -127,26 +168,6 @@ impl Reloader {
     }
 }
 
-async fn reload_policies(settings: &Settings, engine: &Engine, outcome: &mut Reloaded) {
-    let (agents, mistakes) = config::load(settings);
-    if !mistakes.is_empty() {
-        outcome.mistakes.extend(in_words(&mistakes));
-        return;
-    }
-    for loaded in agents {
-        let name = &loaded.name;
-        match engine.change_policies(name, loaded.policies()).await {
-            Ok(()) => outcome.reloaded.push(format!("policies of {name}")),
-            Err(Error::Configuration { mistakes }) => outcome.mistakes.extend(mistakes),
-            Err(Error::UnknownAgent { .. }) => {
-                let what = format!("agents.{name}: an agent is added with the next start");
-                outcome.mistakes.push(what);
-            }
-            Err(error) => outcome.mistakes.push(error.to_string()),
-        }
-    }
-}
-
 fn in_words(mistakes: &[Mistake]) -> Vec<String> {
     mistakes.iter().map(Mistake::to_string).collect()
 }
@@ -162,7 +183,10 @@ fn wrong(outcome: &Reloaded) -> Failure {
     let what = format!("some parts stay as they were{taken}:{listed}");
     Failure::new("config-file", one_line_each(&what))
         .exit(Exit::Usage)
-        .advice("`recount check` lists the mistakes of the whole configuration")
+        .advice(
+            "`recount check` lists mistakes with their lines; a restart takes what is read with the \
+             next start",
+        )
 }
 
 fn one_line_each(text: &str) -> String {
@@ -170,10 +194,10 @@ fn one_line_each(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Makes a running service read its policies, tokens, issuer of JWTs and certificate anew.
+/// Makes a running service read its policies, tokens, issuer of JWTs, certificate and sinks anew.
 ///
-/// A part with a mistake stays as it was, and the mistake is listed. Other settings are read with
-/// the next start. SIGHUP does the same.
+/// A part with a mistake stays as it was, and the mistake is listed. Other changed settings are
+/// listed, too: they are read with the next start. SIGHUP does the same.
 #[derive(Args)]
 pub(crate) struct Reload {
     /// The directory of the journal of the service; default: that of the configuration.

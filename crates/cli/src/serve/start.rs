@@ -1,17 +1,17 @@
 //! The parts of a service that are there before it serves: access, address, journal, engine.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
 use super::agents::Ready;
+use super::key_store;
 use super::reload::Reloader;
-use crate::config::{self, Config, KeySettings};
+use crate::config::{self, Config};
 use crate::failures::{Exit, Failure, IN_USE};
 use crate::files::destination;
-use crate::journal::{PATIENCE, keys, opening, os_user};
+use crate::journal::{PATIENCE, opening, os_user};
 use recount::engine::{Engine, Error, PROGRAM};
 use recount_server::{Access, Rates, Service, TokenStore};
 use recount_telling::one_line;
@@ -102,10 +102,7 @@ pub(super) async fn open(
 ) -> Result<Engine, Failure> {
     let path = config.journal();
     destination::outside_journals(&path)?;
-    let keys = match &config.settings.keys {
-        Some(it) => Some(keys::made_at(&it.store.value, master_key_file(it))?),
-        None => None,
-    };
+    let keys = key_store::opened(config)?;
     let journal = opening::options(&path)?
         .create(true)
         .program(PROGRAM)
@@ -138,10 +135,6 @@ pub(super) async fn open(
         }
         error => error.into(),
     })
-}
-
-fn master_key_file(keys: &KeySettings) -> Option<&Path> {
-    keys.master_key_file.as_ref().map(|it| it.value.as_path())
 }
 
 /// The failure with the advice for a journal that another service has.

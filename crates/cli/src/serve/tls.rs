@@ -7,10 +7,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::config::{Given, Mistake, TlsSettings};
-
-/// The maximum length of a file, in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use super::secret_file::{FILE_BYTES_MAX, File, private_text};
+use crate::config::{Mistake, TlsSettings};
 
 /// The protocol of the service, as a client may demand it in the handshake.
 const PROTOCOL: &[u8] = b"http/1.1";
@@ -72,8 +70,6 @@ fn config_of(settings: &TlsSettings) -> Result<Option<ServerConfig>, Vec<Mistake
     Ok(Some(config))
 }
 
-pub(super) type File = Given<std::path::PathBuf>;
-
 fn chain_of(file: &File) -> Result<Vec<CertificateDer<'static>>, Mistake> {
     let text = file.read(FILE_BYTES_MAX)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
@@ -89,31 +85,4 @@ fn key_of(file: &File) -> Result<PrivateKeyDer<'static>, Mistake> {
     // The error of the reader may quote a line of the file.
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|_| file.mistake("expected a private key in PEM, found none that can be read"))
-}
-
-/// Reads a file with a secret. `danger` completes "so every user can".
-pub(super) fn private_text(file: &File, danger: &str) -> Result<String, Mistake> {
-    expect_private(file, danger)?;
-    file.read(FILE_BYTES_MAX)
-}
-
-/// Rejects a secret that every user of the machine can read.
-fn expect_private(file: &File, danger: &str) -> Result<(), Mistake> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let facts = file
-            .value
-            .metadata()
-            .map_err(|error| file.unreadable(&error))?;
-        let mode = facts.permissions().mode() & 0o777;
-        if mode & 0o007 != 0 {
-            let path = file.value.display();
-            let what = format!("{path} has the mode {mode:03o}, so every user can {danger}");
-            return Err(file.mistake(what));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (file, danger);
-    Ok(())
 }

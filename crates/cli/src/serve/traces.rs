@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::tls::private_text;
+use super::secret_file::private_text;
 use crate::config::{Config, Mistake};
 use crate::failures::Failure;
 use recount::engine::Engine;

@@ -167,7 +167,7 @@ fn unknown_keys_and_unfit_values_are_mistakes() {
     );
     let spaces = " ".repeat(1 << 20);
     bench.write("recount.toml", &format!("journal = \"j\"{spaces}\n"));
-    bench.run("check").fails(1, "io");
+    bench.run("check").fails(2, "io");
 }
 
 #[test]
@@ -338,6 +338,38 @@ fn init_writes_a_sound_sealed_configuration() {
     let with_keys = String::from_utf8(before).unwrap();
     let without = fs::read_to_string(bench.path("clear/recount.toml")).unwrap();
     assert!(with_keys.contains("[keys]") && !without.contains("[keys]"));
+}
+
+#[test]
+fn unusable_master_key_is_a_mistake_of_its_setting() {
+    let bench = Bench::new();
+    bench.run("init").ends_with(0);
+    let refused = |what: &str| {
+        let what = format!("recount.toml:17:19: keys.master_key_file: {what}");
+        for command in ["check", "serve --listen 127.0.0.1:0"] {
+            bench
+                .run(command)
+                .fails(2, "config-file")
+                .prints_error(&[&what]);
+        }
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let set_mode = |mode| {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(bench.path("recount-master-key"), mode).unwrap();
+        };
+        set_mode(0o604);
+        refused("recount-master-key has the mode 604, so every user can read sealed sessions");
+        bench.run("check --insecure-directory").ends_with(0);
+        set_mode(0o640);
+        bench.run("check").ends_with(0);
+    }
+    bench.write("recount-master-key", "short");
+    refused("a master key is 32 bytes or 64 hex digits, found 5 bytes");
+    fs::remove_file(bench.path("recount-master-key")).unwrap();
+    refused("recount-master-key cannot be read: ");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! `recount reload` and SIGHUP: policies are taken anew, and mistakes leave the old ones.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::answering;
-use crate::program::Bench;
+use crate::program::{Bench, Started};
 use crate::web::{Reply, Web, secret, token};
 
 const CONFIG: &str = "journal = \"j\"\n[agents.run]\ntools = [\"tools.toml\"]\n\
@@ -83,6 +84,89 @@ fn parts_that_are_gone_are_not_taken_anew() {
     );
     let other = bench.run("reload j").fails(2, "config-file");
     other.prints_error(&["access.tokens: another file is read with the next start"]);
+}
+
+#[test]
+fn changes_for_the_next_start_are_listed() {
+    let (bench, _) = parked();
+    bench.write(
+        "recount.toml",
+        &format!("{CONFIG}record_transcripts = \"full\"\n[agents.gone]\n[limits]\nstreams = 9\n"),
+    );
+    let _web = Web::start(&bench, "");
+    bench.run("reload").ends_with(0);
+    let added = "[agents.added]\n[[agents.added.client_tools]]\nname = \"pack\"\n\
+                 description = \"Packs\"\n";
+    bench.write(
+        "recount.toml",
+        &format!(
+            "listen = \"127.0.0.1:1\"\n{CONFIG}record_transcripts = \"none\"\n{added}\
+             [limits]\nstreams = 1\n"
+        ),
+    );
+    let outcome = bench.run("reload j --json").ends_with(2).json();
+    assert_eq!(outcome["reloaded"], json!(["policies of run"]));
+    // The address of `--listen` counts.
+    assert_eq!(
+        outcome["mistakes"],
+        json!([
+            "limits: the change is read with the next start",
+            "agents.gone: the agent is removed with the next start",
+            "agents.run, but for its policies: the change is read with the next start",
+            "agents.added: the agent is added with the next start",
+        ])
+    );
+    bench
+        .run("reload")
+        .fails(2, "config-file")
+        .prints_error(&["a restart takes what is read with the next start"]);
+}
+
+/// The first reload waits for an issuer that never answers, up to the end of its fetch.
+#[test]
+fn older_reload_never_comes_last() {
+    let (bench, request) = parked();
+    let issuer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let jwt = format!(
+        "[access.jwt]\nissuer = \"i\"\naudience = \"a\"\njwks_url = \"http://{}\"\n",
+        issuer.local_addr().unwrap()
+    );
+    let config = CONFIG.replacen("[agents", &format!("{jwt}[agents"), 1);
+    bench.write("recount.toml", &config);
+    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
+    let pipes = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut program = pipes.spawn().unwrap();
+    let mut told = BufReader::new(program.stderr.take().unwrap()).lines();
+    let web = Web::of(Started::of(program));
+    let ada = token(&bench, "ada --role approver");
+    let pid = Pid::from_raw(i32::try_from(web.program.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    let (silent, _) = issuer.accept().unwrap();
+    bench.write("newer.toml", "[tools.refund]\nquorum = 2\n");
+    bench.write(
+        "recount.toml",
+        &config.replace("policies.toml", "newer.toml"),
+    );
+    let answering = std::thread::spawn(move || {
+        let (mut second, _) = issuer.accept().unwrap();
+        let mut head = BufReader::new(second.try_clone().unwrap()).lines();
+        assert!(head.any(|line| line.unwrap().is_empty()));
+        let keys = r#"{"keys":[]}"#;
+        let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json";
+        let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
+        second.write_all(answer.as_bytes()).unwrap();
+    });
+    bench.run("reload j").ends_with(0);
+    answering.join().unwrap();
+    drop(silent);
+    // The report of the first one.
+    assert!(told.any(|line| line.unwrap().contains("help:")));
+    let answered = approve(&web, &ada, &request);
+    assert_eq!(
+        answered.json()["code"],
+        "request-superseded",
+        "{answered:?}"
+    );
 }
 
 #[test]

@@ -23,23 +23,42 @@ const CLAIMABLE_AFTER: [&str; 9] = [
 /// The kinds of records that may end a call.
 const ENDS: [&str; 2] = ["response_issued", "call_cancelled"];
 
-/// The kinds of records after which other requests and calls may wait for an answer.
-const PENDING_AFTER: [&str; 14] = [
+/// The kinds of records after which the open work, its runners, the pauses or the leaves of a
+/// session may be others.
+const OPERATIONS_AFTER: [&str; 29] = [
+    "session_opened",
+    "session_closed",
+    "runner_attached",
+    "runner_detached",
+    "catalog_changed",
+    "paused",
+    "unpaused",
+    "leave_used",
+    "leave_revoked",
+    "function_call_received",
+    "call_ready",
+    "call_started",
+    "call_claimed",
+    "lease_renewed",
+    "claim_ended",
+    "deadline_passed",
+    "retry_scheduled",
+    "tool_paused",
+    "response_supplied",
     "confirmation_requested",
     "confirmation_answered",
     "approval_given",
-    "answer_refused",
     "confirmation_expired",
     "confirmation_withdrawn",
     "confirmation_reopened",
-    "call_cancellation_received",
-    "tool_paused",
-    "response_supplied",
+    "outcome_found",
+    "outcome_reconciled",
     "response_issued",
     "call_cancelled",
-    "session_closed",
-    "catalog_changed",
 ];
+
+/// The kinds of records in the journal's own stream after which the erasures are others.
+const ERASURES_AFTER: [&str; 2] = ["erasure_requested", "session_erased"];
 
 /// Waits for a commit that wakes a request. Returns its position.
 pub(crate) async fn wake_after(
@@ -61,9 +80,10 @@ pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
     has(commit, None, &CLAIMABLE_AFTER)
 }
 
-/// True if other requests and calls may wait for an answer since the commit.
-pub(crate) fn changes_pending(commit: &Commit) -> bool {
-    has(commit, None, &PENDING_AFTER)
+/// True if the open work, its runners, the pauses, the leaves or the erasures may be others since
+/// the commit.
+pub(crate) fn changes_operations(commit: &Commit) -> bool {
+    has(commit, None, &OPERATIONS_AFTER) || has(commit, None, &ERASURES_AFTER)
 }
 
 /// True if the commit has records of the session.
@@ -94,7 +114,8 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_events() {
-        for kind in CLAIMABLE_AFTER.iter().chain(&ENDS).chain(&PENDING_AFTER) {
+        let all = CLAIMABLE_AFTER.iter().chain(&ENDS);
+        for kind in all.chain(&OPERATIONS_AFTER) {
             assert!(Event::is_known(kind), "{kind}");
         }
     }

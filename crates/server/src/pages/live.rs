@@ -6,19 +6,24 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::response::Response;
-use recount::session::SessionId;
-use recount_journal::Commit;
+use recount::session::{PauseScope, SessionId};
+use recount_journal::{Commit, Line};
+use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 
-use crate::access::Role;
-use crate::driving::{changes_pending, concerns};
+use crate::access::{Principal, Role};
+use crate::driving::{Changed, PendingChanges, changes_operations};
 use crate::problems::{Code, Problem};
 use crate::requests::{Params, session};
 use crate::routes::Caller;
-use crate::streams::{Message, Source, start};
+use crate::routes::pauses::is_heard;
+use crate::streams::{self, Message, start};
 
 /// The shortest time between two messages: twice a second.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// The same for the operations, which every call changes and whose page reads all open work.
+const EVERY_OF_OPERATIONS: Duration = Duration::from_secs(2);
 
 /// The header with the id of the last message that the client has.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -26,6 +31,8 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// The records after which a page is fetched again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
+    /// Records that change open work, runners, pauses, leaves or erasures.
+    Operations,
     /// Records that change what waits for an answer, in any session.
     Pending,
     /// Every record of a session.
@@ -36,37 +43,49 @@ impl Watched {
     /// The stream of the changes after a position of the journal.
     pub(super) fn stream(&self, position: u64) -> String {
         match self {
+            Watched::Operations => format!("live?page=operations&after={position}"),
             Watched::Pending => format!("live?after={position}"),
             Watched::Session(session) => format!("live?session={session}&after={position}"),
-        }
-    }
-
-    fn wakes(self, commit: &Commit) -> bool {
-        match self {
-            Watched::Pending => changes_pending(commit),
-            Watched::Session(session) => concerns(commit, session),
         }
     }
 }
 
 /// Streams a message `changed` after records that the page watches, at most twice a second.
+///
+/// Without a parameter, the page watches what waits for an answer.
 pub(super) async fn changes(
     caller: Caller,
     params: Params,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    params.only(&["session", "after"])?;
-    let watched = match params.one("session")?.map(session).transpose()? {
-        None => Watched::Pending,
-        Some(id) => {
-            caller.session(id, Role::Viewer).await?;
-            Watched::Session(id)
+    params.only(&["page", "session", "after"])?;
+    let of_session = params.one("session")?.map(session).transpose()?;
+    let source = match (params.one("page")?, of_session) {
+        (None, None) => Source::Pending {
+            changes: caller.service.pending.subscribe().await?,
+            unseen: None,
+        },
+        (None, Some(session)) => {
+            caller.session(session, Role::Viewer).await?;
+            let head = head(&caller, session).await?;
+            Source::Session { session, head }
+        }
+        (Some("operations"), None) => {
+            caller.expect_somewhere(Role::Operator)?;
+            let position = caller.ledger().journal().position().await?;
+            Source::Operations { position }
+        }
+        (Some(_), _) => {
+            let detail = "page: expected operations, and no session beside it";
+            return Err(Problem::new(Code::BadRequest, detail));
         }
     };
     let after = params.parsed::<u64>("after", "a position of the journal")?;
+    let after = last_event(&headers)?.or(after).unwrap_or_default();
+    let is_behind = caller.ledger().journal().position().await? != after;
     let source = Changes {
-        watched,
-        position: last_event(&headers)?.or(after).unwrap_or_default(),
+        source,
+        is_behind,
         due: Instant::now(),
         caller,
     };
@@ -84,45 +103,153 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     parsed.map(Some).ok_or_else(unfit)
 }
 
-impl Changes {
-    /// True if the client may read a session of the commit. Others must not wake it: the rhythm of
-    /// a foreign session is not its business.
-    async fn sees(&self, commit: &Commit) -> Result<bool, Problem> {
-        for (session, _) in &commit.appends {
-            if self.caller.sees(SessionId(*session)).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
+/// Returns the seq of the session's last record.
+async fn head(caller: &Caller, session: SessionId) -> Result<u64, Problem> {
+    let head = caller.ledger().journal().head(session.0).await?;
+    Ok(head.map_or(0, |it| it.seq))
 }
 
-/// The changes after a position.
+/// The source of the changes.
+enum Source {
+    /// Those of the operations, after the commit with this position.
+    Operations { position: u64 },
+    /// Those of what waits. `unseen` are those that were received and not yet judged.
+    Pending {
+        changes: PendingChanges,
+        unseen: Option<Changed>,
+    },
+    /// Those of a session, which has this last record in the page.
+    Session { session: SessionId, head: u64 },
+}
+
+/// The changes of a page.
 struct Changes {
     caller: Caller,
-    watched: Watched,
-    /// The commit after which changes count.
-    position: u64,
-    /// The time before which no message is sent.
+    source: Source,
+    /// True if records were appended since the page was read. They may be those that it shows.
+    is_behind: bool,
+    /// The time before which nothing is compared.
     due: Instant,
 }
 
-impl Source for Changes {
-    async fn next(&mut self) -> Result<Option<Message>, Problem> {
-        let watched = self.watched;
+impl Changes {
+    async fn changed(&mut self) -> Result<(), Problem> {
         loop {
-            let journal = self.caller.ledger().journal();
-            let commit = journal.follow(self.position).await?;
-            self.position = commit.position;
-            if watched.wakes(&commit) && self.sees(&commit).await? {
-                break;
+            sleep_until(self.due).await;
+            self.due = Instant::now() + self.source.every();
+            let is_changed = match &mut self.source {
+                Source::Operations { position } => {
+                    let commit = self.caller.ledger().journal().follow(*position).await?;
+                    let is_changed =
+                        changes_operations(&commit) && concerns(&self.caller, &commit).await?;
+                    *position = match is_changed {
+                        // Later commits are part of the page that is fetched now.
+                        true => self.caller.ledger().journal().position().await?,
+                        false => commit.position,
+                    };
+                    if !is_changed {
+                        self.due = Instant::now();
+                    }
+                    is_changed
+                }
+                Source::Pending { changes, unseen } => {
+                    if unseen.is_none() {
+                        *unseen = Some(changes.next().await?);
+                    }
+                    let sees = match unseen {
+                        Some(changed) => sees(&self.caller, changed).await?,
+                        None => false,
+                    };
+                    *unseen = None;
+                    sees
+                }
+                Source::Session {
+                    session,
+                    head: last,
+                } => {
+                    // Taken first, so that no record is missed.
+                    let position = self.caller.ledger().journal().position().await?;
+                    let found = head(&self.caller, *session).await?;
+                    if found == *last {
+                        self.caller.ledger().journal().follow(position).await?;
+                    }
+                    let is_changed = found != *last;
+                    *last = found;
+                    is_changed
+                }
+            };
+            if is_changed {
+                return Ok(());
             }
         }
-        sleep_until(self.due).await;
-        // Later commits are part of the page that is fetched now.
+    }
+}
+
+impl Source {
+    /// The shortest time between two messages.
+    fn every(&self) -> Duration {
+        match self {
+            Source::Operations { .. } => EVERY_OF_OPERATIONS,
+            Source::Pending { .. } | Source::Session { .. } => EVERY,
+        }
+    }
+}
+
+/// The scope of a pause, or of its end, in the journal's own stream.
+#[derive(Deserialize)]
+struct Scoped {
+    scope: PauseScope,
+}
+
+/// True if the commit has records of a session that the caller may read, or pauses that may hold
+/// such a session.
+async fn concerns(caller: &Caller, commit: &Commit) -> Result<bool, Problem> {
+    for (session, lines) in &commit.appends {
+        let concerns = match session.is_nil() {
+            true => hears(&caller.principal, lines),
+            false => caller.sees(SessionId(*session)).await?,
+        };
+        if concerns {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// True if a record of the journal's own stream may concern sessions of the principal.
+fn hears(principal: &Principal, lines: &[Line]) -> bool {
+    if principal.role_over_everything() >= Some(Role::Viewer) {
+        return true;
+    }
+    // The agents of erased sessions are unknown, so they are no sessions of a narrow principal.
+    let mut records = lines.iter().filter_map(|line| line.record().ok());
+    records.any(|record| {
+        let scoped = serde_json::from_str::<Scoped>(record.body.get());
+        scoped.is_ok_and(|it| is_heard(principal, &it.scope))
+    })
+}
+
+/// True if the caller may read one of the sessions. Others must not wake it: the rhythm of a
+/// foreign session is not its business.
+async fn sees(caller: &Caller, changed: &Changed) -> Result<bool, Problem> {
+    let Changed::Sessions(sessions) = changed else {
+        return Ok(true);
+    };
+    for session in sessions {
+        if caller.sees(*session).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl streams::Source for Changes {
+    async fn next(&mut self) -> Result<Option<Message>, Problem> {
+        if !self.is_behind {
+            self.changed().await?;
+        }
+        self.is_behind = false;
         let position = self.caller.ledger().journal().position().await?;
-        self.position = position;
-        self.due = Instant::now() + EVERY;
         Ok(Some(Message {
             event: "changed",
             id: Some(position),

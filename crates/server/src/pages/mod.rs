@@ -31,11 +31,13 @@
 
 mod assets;
 mod card;
+mod figures;
 mod frame;
 mod history;
 mod inbox;
 mod live;
 pub(crate) mod login;
+mod operations;
 mod routes;
 
 pub(crate) use frame::{check, not_found};

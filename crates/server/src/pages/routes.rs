@@ -4,7 +4,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::{assets, card, frame, history, inbox, live, login};
+use super::{assets, card, figures, frame, history, inbox, live, login, operations};
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
@@ -17,6 +17,7 @@ pub(crate) fn routes(service: &Service) -> Router<Service> {
 /// The pages that need a principal.
 fn guarded() -> Router<Service> {
     Router::new()
+        .route("/figures", get(figures::show))
         .route("/", get(inbox::root))
         .route("/inbox", get(inbox::show))
         .route("/history", get(history::show))
@@ -38,6 +39,10 @@ fn guarded() -> Router<Service> {
         )
         .route("/live", get(live::changes))
         .route("/logout", post(login::log_out))
+        .route("/operations", get(operations::show))
+        .route("/operations/pause", post(operations::pause))
+        .route("/operations/revoke", post(operations::revoke))
+        .route("/operations/unpause", post(operations::unpause))
 }
 
 /// The pages that need no principal.

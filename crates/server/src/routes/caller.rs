@@ -163,6 +163,16 @@ impl Caller {
         }
     }
 
+    /// Checks that the caller has the role in some sessions.
+    pub(crate) fn expect_somewhere(&self, needed: Role) -> Result<(), Problem> {
+        let mut grants = self.principal.grants().iter();
+        if grants.any(|it| it.role >= needed) {
+            return Ok(());
+        }
+        let detail = format!("this needs the role {needed}");
+        Err(Problem::new(Code::RoleMissing, detail))
+    }
+
     /// Checks that the caller has the role in all sessions of an agent.
     pub(crate) fn expect_over_agent(&self, agent: &str, needed: Role) -> Result<(), Problem> {
         if !self.principal.knows_agent(agent) {

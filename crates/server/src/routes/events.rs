@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::caller::Caller;
 use super::pending::{Selection, snapshot};
 use crate::access::Role;
-use crate::driving::{changes_pending, concerns, wake_after};
+use crate::driving::{PendingChanges, concerns, wake_after};
 use crate::problems::{Code, Problem};
 use crate::requests::{InPath, Params, session};
 use crate::streams::{Message, Source, json, start};
@@ -188,7 +188,8 @@ pub(crate) async fn pending(caller: Caller, params: Params) -> Result<Response, 
     let source = Pending {
         selection: Selection::of(&params)?,
         limit: params.limit()?,
-        position: None,
+        changes: caller.service.pending.subscribe().await?,
+        is_current: false,
         due: Instant::now(),
         last: None,
         caller,
@@ -202,8 +203,10 @@ struct Pending {
     caller: Caller,
     selection: Selection,
     limit: usize,
-    /// The commit after which changes count. `None`: what waits is read now.
-    position: Option<u64>,
+    /// The changes since the last read.
+    changes: PendingChanges,
+    /// True if nothing was read that is not sent. False at first.
+    is_current: bool,
     /// The time before which nothing is read.
     due: Instant,
     /// The last message.
@@ -213,18 +216,17 @@ struct Pending {
 impl Source for Pending {
     async fn next(&mut self) -> Result<Option<Message>, Problem> {
         loop {
-            if let Some(position) = self.position {
-                // A change that wakes no stream is seen a little later.
-                let changed = wake_after(self.caller.ledger(), position, changes_pending);
-                let _ = timeout(PENDING_AGAIN, changed).await;
-                self.position = None;
+            if self.is_current {
+                // An expiry, and a new grant, are no change of what waits.
+                if let Ok(changed) = timeout(PENDING_AGAIN, self.changes.next()).await {
+                    changed?;
+                }
+                self.is_current = false;
             }
             sleep_until(self.due).await;
-            // Taken before the read, so that no change is missed.
-            let position = self.caller.ledger().journal().position().await?;
             let page = snapshot(&self.caller, &self.selection, None, self.limit).await?;
             let text = json(&page)?;
-            self.position = Some(position);
+            self.is_current = true;
             self.due = Instant::now() + PENDING_EVERY;
             if self.last.as_ref() == Some(&text) {
                 continue;

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::caller::Caller;
 use super::listing::Listing;
+use super::outcome::Done;
 use super::shapes::{LeavesShape, OnRecordShape};
 use crate::access::Role;
 use crate::problems::Problem;
@@ -38,9 +39,14 @@ pub(crate) async fn list(
     params: Params,
 ) -> Result<Json<Listing<LeaveInForce>>, Problem> {
     params.only(&[])?;
+    Ok(Listing::whole(visible(&caller).await?))
+}
+
+/// Returns the standing leaves in force of the sessions that the caller may read.
+pub(crate) async fn visible(caller: &Caller) -> Result<Vec<LeaveInForce>, Problem> {
     let mut leaves = caller.service.engine.standing_leaves().await?;
     leaves.retain(|it| caller.principal.role_in(&it.agent, &it.labels) >= Some(Role::Viewer));
-    Ok(Listing::whole(leaves))
+    Ok(leaves)
 }
 
 /// Revokes a standing leave. Needs the role approver.
@@ -65,11 +71,20 @@ pub(crate) async fn revoke(
     InPath((id, leave)): InPath<(String, String)>,
     StrictOrEmpty(Revocation { reason }): StrictOrEmpty<Revocation>,
 ) -> Result<impl IntoResponse, Problem> {
-    let session = session(&id)?;
+    end(&caller, (&id, &leave), reason).await
+}
+
+/// Revokes a standing leave in the name of the caller. `place` has the session and the seq.
+pub(crate) async fn end(
+    caller: &Caller,
+    place: (&str, &str),
+    reason: Option<String>,
+) -> Result<Done, Problem> {
+    let session = session(place.0)?;
     caller.session(session, Role::Approver).await?;
     let operation = Operation::RevokeLeave {
         session,
-        leave: seq(&leave)?,
+        leave: seq(place.1)?,
         reason,
     };
     caller.operate(operation).await

@@ -10,8 +10,9 @@ use utoipa::ToSchema;
 
 use super::caller::Caller;
 use super::listing::Listing;
+use super::outcome::Done;
 use super::shapes::{OnRecordShape, PausesShape, TargetShape};
-use crate::access::Role;
+use crate::access::{Principal, Role};
 use crate::problems::Problem;
 use crate::requests::{Params, Strict};
 
@@ -21,13 +22,13 @@ use crate::requests::{Params, Strict};
 pub(crate) struct NewPause {
     /// The sessions and tools to pause.
     #[schema(value_type = TargetShape)]
-    target: PauseTarget,
+    pub(crate) target: PauseTarget,
     /// The reason.
     #[serde(default)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// True to cancel the calls that run.
     #[serde(default)]
-    cancel_running: bool,
+    pub(crate) cancel_running: bool,
 }
 
 /// A pause to end.
@@ -36,10 +37,10 @@ pub(crate) struct NewPause {
 pub(crate) struct EndOfPause {
     /// The paused sessions and tools.
     #[schema(value_type = TargetShape)]
-    target: PauseTarget,
+    pub(crate) target: PauseTarget,
     /// The reason.
     #[serde(default)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// Lists the pauses in force that hold sessions of the caller.
@@ -55,20 +56,32 @@ pub(crate) async fn list(
     params: Params,
 ) -> Result<Json<Listing<ListedPause>>, Problem> {
     params.only(&[])?;
+    Ok(Listing::whole(visible(&caller).await?))
+}
+
+/// Returns the pauses in force that hold sessions of the caller.
+pub(crate) async fn visible(caller: &Caller) -> Result<Vec<ListedPause>, Problem> {
     let mut visible = Vec::new();
     for pause in caller.ledger().pauses().await? {
-        let is_visible = match (pause.session, &pause.pause.scope) {
-            (Some(session), _) => caller.sees(session).await?,
-            (None, PauseScope::Agent(agent)) => caller.principal.reads_of(Some(agent)),
-            (None, PauseScope::Everything | PauseScope::Session | PauseScope::Tool(_)) => {
-                caller.principal.reads_of(None)
-            }
+        let is_visible = match pause.session {
+            Some(session) => caller.sees(session).await?,
+            None => is_heard(&caller.principal, &pause.pause.scope),
         };
         if is_visible {
             visible.push(pause);
         }
     }
-    Ok(Listing::whole(visible))
+    Ok(visible)
+}
+
+/// True if a pause of this scope in the journal's own stream may hold sessions of the principal.
+pub(crate) fn is_heard(principal: &Principal, scope: &PauseScope) -> bool {
+    match scope {
+        PauseScope::Agent(agent) => principal.reads_of(Some(agent)),
+        PauseScope::Everything | PauseScope::Session | PauseScope::Tool(_) => {
+            principal.reads_of(None)
+        }
+    }
 }
 
 /// Pauses a session, a tool in it, an agent, or everything: nothing in it starts.
@@ -88,7 +101,12 @@ pub(crate) async fn pause(
     caller: Caller,
     Strict(new): Strict<NewPause>,
 ) -> Result<impl IntoResponse, Problem> {
-    expect_operator(&caller, &new.target).await?;
+    begin(&caller, new).await
+}
+
+/// Begins a pause in the name of the caller.
+pub(crate) async fn begin(caller: &Caller, new: NewPause) -> Result<Done, Problem> {
+    expect_operator(caller, &new.target).await?;
     let operation = Operation::Pause {
         target: new.target,
         reason: new.reason,
@@ -112,13 +130,20 @@ pub(crate) async fn pause(
 )]
 pub(crate) async fn unpause(
     caller: Caller,
-    Strict(EndOfPause { target, reason }): Strict<EndOfPause>,
+    Strict(ended): Strict<EndOfPause>,
 ) -> Result<impl IntoResponse, Problem> {
-    expect_operator(&caller, &target).await?;
+    end(&caller, ended).await
+}
+
+/// Ends a pause in the name of the caller.
+pub(crate) async fn end(caller: &Caller, ended: EndOfPause) -> Result<Done, Problem> {
+    let EndOfPause { target, reason } = ended;
+    expect_operator(caller, &target).await?;
     caller.operate(Operation::Unpause { target, reason }).await
 }
 
-async fn expect_operator(caller: &Caller, target: &PauseTarget) -> Result<(), Problem> {
+/// Checks that the caller is an operator of everything that the target holds.
+pub(crate) async fn expect_operator(caller: &Caller, target: &PauseTarget) -> Result<(), Problem> {
     match target {
         PauseTarget::Session(session) | PauseTarget::Tool { session, .. } => {
             caller.session(*session, Role::Operator).await.map(drop)

@@ -24,6 +24,16 @@ const ENTRIES: &[Entry] = &[
         name: "History",
         needs: Role::Viewer,
     },
+    Entry {
+        page: "operations",
+        name: "Operations",
+        needs: Role::Operator,
+    },
+    Entry {
+        page: "figures",
+        name: "Figures",
+        needs: Role::Viewer,
+    },
 ];
 
 /// The entries that the principal sees.

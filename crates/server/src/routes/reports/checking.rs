@@ -4,7 +4,7 @@ use axum::response::Response;
 use recount::ledger::Ledger;
 use recount::replay::verify_by;
 use recount::session::{SessionId, decide};
-use recount_journal::{Hash, Line};
+use recount_journal::{Hash, Head, Line};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -48,6 +48,8 @@ pub(crate) async fn replay(
 
 /// Verifies the hash chain of a session: no record is missing, changed or in another place.
 ///
+/// The records are those that the service reads. It may have them in memory, or twice on disk, so
+/// altered files may stay unseen until a restart, or until `recount verify` checks a backup.
 /// Messages with the event `progress` have the records so far and their number. The message
 /// `report` has `sound`, the hash of the last record, and the first problem, if there is one.
 #[utoipa::path(
@@ -169,6 +171,15 @@ async fn verified(
     session: SessionId,
     progress: &watch::Sender<Progress>,
 ) -> Result<Verified, Problem> {
+    // Read first: records that are appended meanwhile come after it.
+    let expected = ledger.journal().head(session.0).await?;
+    let report = |records, head, problem: Option<Flaw>| Verified {
+        session,
+        records,
+        head,
+        sound: problem.is_none(),
+        problem,
+    };
     let (mut records, mut head) = (0, Hash::ZERO);
     loop {
         let lines = ledger.journal().read(session.0, records + 1, READ).await?;
@@ -178,26 +189,31 @@ async fn verified(
         for line in &lines {
             let seq = records + 1;
             if let Some(text) = flaw(line, session, seq, head) {
-                return Ok(Verified {
-                    session,
-                    records,
-                    head,
-                    sound: false,
-                    problem: Some(Flaw { seq, text }),
-                });
+                return Ok(report(records, head, Some(Flaw { seq, text })));
             }
             (records, head) = (seq, line.leaf());
+            if let Some(text) = flaw_of_head(expected, records, head) {
+                return Ok(report(records, head, Some(Flaw { seq, text })));
+            }
         }
         progress.send_modify(|it| it.records = records);
         tokio::task::yield_now().await;
     }
-    Ok(Verified {
-        session,
-        records,
-        head,
-        sound: true,
-        problem: None,
-    })
+    let missing = expected.filter(|it| it.seq > records).map(|it| Flaw {
+        seq: records + 1,
+        text: format!("expected {} records, found {records}", it.seq),
+    });
+    Ok(report(records, head, missing))
+}
+
+/// The fault of the record at the head: the journal keeps its hash apart from its bytes, which no
+/// later record of the chain names.
+fn flaw_of_head(expected: Option<Head>, seq: u64, found: Hash) -> Option<String> {
+    let expected = expected.filter(|it| it.seq == seq && it.hash != found)?;
+    Some(format!(
+        "the journal's head has the hash {}, the record has {found}",
+        expected.hash
+    ))
 }
 
 /// The fault of a record at this place of the chain.
@@ -211,4 +227,24 @@ fn flaw(line: &Line, session: SessionId, seq: u64, prev: Hash) -> Option<String>
         return Some(format!("the record is that of session {other} at seq {at}"));
     }
     (record.prev != prev).then(|| "its hash of the record before is another one".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_record_is_compared_with_the_head() {
+        let head = |hash| Head {
+            seq: 2,
+            hash,
+            at_us: 0,
+        };
+        let [one, other] = ["one", "other"].map(|it| Hash::of_object(it.as_bytes()));
+        assert_eq!(flaw_of_head(Some(head(one)), 2, one), None);
+        // Another record than the last is compared by the chain.
+        assert_eq!(flaw_of_head(Some(head(one)), 1, other), None);
+        let text = flaw_of_head(Some(head(one)), 2, other).unwrap();
+        assert!(text.contains(&one.to_string()) && text.contains(&other.to_string()));
+    }
 }

@@ -1,0 +1,76 @@
+//! The page: its sections in their order.
+
+use std::collections::BTreeSet;
+
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::journal::Health;
+use super::work::Work;
+use super::{backlog, claims, doubts, erasures, journal, leaves, pauses, runners};
+use crate::access::Role;
+use crate::pages::frame::{Frame, Page};
+use crate::pages::live::Watched;
+use crate::problems::Problem;
+use crate::requests::Params;
+use crate::routes::pauses::visible as visible_pauses;
+use crate::routes::{Caller, leaves as listed_leaves};
+
+/// Shows what runs, what waits, and the switches. Needs the role operator in some sessions.
+pub(crate) async fn show(
+    caller: Caller,
+    frame: Frame,
+    params: Params,
+) -> Result<Response, Problem> {
+    params.only(&[])?;
+    caller.expect_somewhere(Role::Operator)?;
+    // Taken before the read, so that the page is fetched again after changes meanwhile.
+    let position = caller.ledger().journal().position().await.ok();
+    let health = Health::of(&caller).await?;
+    let work = Work::of(&caller).await?;
+    let held = pauses::rows(&caller, visible_pauses(&caller).await?).await?;
+    let claimed = claims::rows(&caller, &work.claims).await?;
+    let agents = runners::known(&caller, &work.sessions).await?;
+    let given = listed_leaves::visible(&caller).await?;
+    let erased = erasures::visible(&caller).await?;
+    let now = caller.service.access.now();
+    let names: BTreeSet<&str> = agents.keys().map(String::as_str).collect();
+    let tally = [
+        ("backlog", work.open(), "open calls"),
+        ("backlog", work.waiting(), "wait for an answer"),
+        ("doubts", work.doubts.len() as u64, "in doubt"),
+        ("claims", work.claims.len() as u64, "run by clients"),
+        ("pauses", held.len() as u64, "pauses"),
+        ("leaves", given.len() as u64, "standing leaves"),
+    ];
+    let body = html! {
+        (health.warning())
+        (counts(&tally))
+        (pauses::shown(&frame, &held, now))
+        (pauses::beginning(&caller, &frame, &names))
+        (doubts::shown(&frame, &work.doubts, now))
+        (backlog::shown(&work, now))
+        (claims::shown(&frame, &claimed, work.claims.len(), now))
+        (runners::shown(&agents))
+        (leaves::shown(&caller, &frame, &given, now))
+        (erasures::shown(&frame, &erased))
+        (journal::shown(&health))
+    };
+    let page = Page::new("Operations", body);
+    Ok(frame.page(match position {
+        Some(position) => page.live(&Watched::Operations, position),
+        // A journal that is closed has no position, and no changes.
+        None => page,
+    }))
+}
+
+/// The numbers at the top, each with a link to its section.
+fn counts(tally: &[(&str, u64, &str)]) -> Markup {
+    html! {
+        ul.tally id="tally" data-part {
+            @for (section, number, of) in tally {
+                li { a href={ "#" (section) } { strong { (number) } " " (of) } }
+            }
+        }
+    }
+}

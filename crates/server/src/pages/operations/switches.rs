@@ -1,0 +1,83 @@
+//! The switches: forms that begin and end pauses and revoke leaves, as the routes of `/v1` do.
+
+use axum::response::Response;
+use recount::ledger::PauseTarget;
+
+use crate::pages::frame::{Form, Frame};
+use crate::problems::{Code, Problem};
+use crate::requests::session;
+use crate::routes::pauses::{EndOfPause, NewPause, begin, end};
+use crate::routes::{Caller, leaves};
+
+/// The value of the field `target` for all sessions.
+const EVERYTHING: &str = "everything";
+
+/// The start of the value of the field `target` for an agent.
+const AGENT: &str = "agent:";
+
+/// Begins a pause.
+pub(crate) async fn pause(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    form.only(&["target", "session", "tool", "reason", "cancel_running"])?;
+    let new = NewPause {
+        target: target(&form)?,
+        reason: reason(&form)?,
+        cancel_running: form.one("cancel_running")?.is_some(),
+    };
+    begin(&caller, new).await?;
+    frame.see_other("operations")
+}
+
+/// Ends a pause.
+pub(crate) async fn unpause(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    form.only(&["target", "session", "tool", "reason"])?;
+    let ended = EndOfPause {
+        target: target(&form)?,
+        reason: reason(&form)?,
+    };
+    end(&caller, ended).await?;
+    frame.see_other("operations")
+}
+
+/// Revokes a standing leave.
+pub(crate) async fn revoke(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    form.only(&["session", "leave", "reason"])?;
+    let field = |name| Ok::<_, Problem>(form.one(name)?.unwrap_or_default());
+    let place = (field("session")?, field("leave")?);
+    leaves::end(&caller, place, reason(&form)?).await?;
+    frame.see_other("operations")
+}
+
+/// The fields of a form that name the target.
+pub(super) fn fields_of(target: &PauseTarget) -> Vec<(&'static str, String)> {
+    match target {
+        PauseTarget::Everything => vec![("target", EVERYTHING.to_owned())],
+        PauseTarget::Agent(agent) => vec![("target", format!("{AGENT}{agent}"))],
+        PauseTarget::Session(session) => vec![("session", session.to_string())],
+        PauseTarget::Tool { session, tool } => {
+            vec![("session", session.to_string()), ("tool", tool.clone())]
+        }
+    }
+}
+
+fn target(form: &Form) -> Result<PauseTarget, Problem> {
+    let unfit = |detail: &str| Err(Problem::new(Code::BadRequest, detail));
+    match (form.one("target")?, form.one("session")?, form.one("tool")?) {
+        (Some(EVERYTHING), None, None) => Ok(PauseTarget::Everything),
+        (Some(target), None, None) => match target.strip_prefix(AGENT) {
+            Some(agent) => Ok(PauseTarget::Agent(agent.to_owned())),
+            None => unfit("target: expected everything, or agent: and a name"),
+        },
+        (None, Some(id), None) => Ok(PauseTarget::Session(session(id.trim())?)),
+        (None, Some(id), Some(tool)) => Ok(PauseTarget::Tool {
+            session: session(id.trim())?,
+            tool: tool.to_owned(),
+        }),
+        (Some(_), _, _) => unfit("expected a target, or a session, and not both"),
+        (None, None, _) => unfit("expected a target, or the id of a session"),
+    }
+}
+
+fn reason(form: &Form) -> Result<Option<String>, Problem> {
+    let reason = form.one("reason")?.map(str::trim);
+    Ok(reason.filter(|it| !it.is_empty()).map(str::to_owned))
+}
