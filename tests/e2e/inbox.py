@@ -12,12 +12,22 @@ import argparse
 import json
 import pathlib
 import re
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from service import Connection, Service, serving
 
 TOOLS = """\
@@ -60,6 +70,19 @@ command = ["true"]
 long_running = true
 
 [[tool]]
+name = "wire"
+description = "Wires money, slowly"
+command = ["sleep", "60"]
+confirm = "Wire it?"
+in_doubt = "ask"
+
+[[tool]]
+name = "print"
+description = "Prints a letter, slowly"
+command = ["sleep", "60"]
+confirm = "Print it?"
+
+[[tool]]
 name = "fail"
 description = "Fails"
 command = ["sh", "-c", "echo 'the bank is closed' >&2; exit 1"]
@@ -77,8 +100,8 @@ HOSTILE = "<script>document.title='owned'</script>\x1b[31m\u202egnp\u200b.exe"
 # A page that shows nothing for this time is a failure, in milliseconds.
 PATIENCE_MS = 10_000
 
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 900}
 
 
 @dataclass
@@ -119,10 +142,11 @@ class Stage:
         return f"/sessions/{self.session}/calls/{told['call']}"
 
     @contextmanager
-    def person(self, name: str, **options: object) -> Iterator[Page]:
+    def person(self, name: str, *, script: bool = True) -> Iterator[Page]:
         """A browser of its own, in which the person is logged in."""
-        options = {"viewport": DESK, **options}
-        context: BrowserContext = self.browser.new_context(base_url=self.url, **options)  # type: ignore[arg-type]
+        context = self.browser.new_context(
+            base_url=self.url, viewport=DESK, java_script_enabled=script
+        )
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.on("pageerror", lambda error: self.findings.append(f"script: {error}"))
@@ -136,16 +160,16 @@ class Stage:
         finally:
             context.close()
 
-    def heard(self, message: object) -> None:
+    def heard(self, message: ConsoleMessage) -> None:
         """Notes what the content security policy refused."""
-        text = str(getattr(message, "text", ""))
-        if "Content Security Policy" in text:
-            self.findings.append(text)
+        if "Content Security Policy" in message.text:
+            self.findings.append(message.text)
 
     def checked(self, page: Page, name: str) -> None:
         """Checks a page with axe-core, in light and dark, and takes its pictures."""
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        schemes: list[Literal["light", "dark"]] = ["light", "dark"]
+        for scheme in schemes:
+            page.emulate_media(color_scheme=scheme)
             # The policy of the page admits no script of others, so the check runs outside of it.
             found = page.evaluate(f"{self.axe}; axe.run(document)")
             for it in found["violations"]:
@@ -156,7 +180,7 @@ class Stage:
                 page.screenshot(path=self.shots / f"{name}-{scheme}.png", full_page=True)
         page.emulate_media(color_scheme="light")
         size = page.viewport_size
-        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        page.set_viewport_size(PHONE)
         wide = page.evaluate("document.documentElement.scrollWidth")
         if wide > PHONE["width"]:
             self.findings.append(f"{name}: {wide} px wide on a phone")
@@ -234,7 +258,7 @@ def denial_with_a_reason(stage: Stage) -> None:
 
 
 def edit_with_a_schema_error(stage: Stage) -> None:
-    """A fault is shown at its field, with nothing lost. The difference is seen before it is sent."""
+    """A fault is shown at its field, with nothing lost, and the difference before it is sent."""
     card = stage.call("refund", {"cents": 5000, "order": "A-18"})
     with stage.person("ada") as page:
         page.goto(card)
@@ -299,7 +323,7 @@ def leave_for_the_session(stage: Stage) -> None:
 def without_script(stage: Stage) -> None:
     """Reading and deciding need no script, with the origin that the browser then names."""
     card = stage.call("refund", {"cents": 8})
-    with stage.person("ada", java_script_enabled=False) as page:
+    with stage.person("ada", script=False) as page:
         page.goto("/inbox?tool=refund")
         expect(page.get_by_role("link", name="refund: Refund this order?").first).to_be_visible()
         page.goto(card)
@@ -371,6 +395,71 @@ def result_from_outside(stage: Stage) -> None:
         stage.checked(page, "card-failed")
 
 
+def calls_in_doubt(stage: Stage) -> None:
+    """The service is killed while two tools run. People record what happened to each call."""
+    stage.opened(labels={"tenant": "doubt"})
+    asks, settles = stage.call("wire", {"cents": 1}), stage.call("print", {"pages": 2})
+    with stage.person("ada") as page:
+        for card in (asks, settles):
+            page.goto(card)
+            page.get_by_role("button", name="Approve", exact=True).click()
+            expect(page.locator("#status")).to_contain_text("running")
+        stage.service.kill()
+        stage.service.start()
+        # A login lives in the process, so the card leads to the login page and back.
+        page.goto(asks)
+        page.get_by_label("Token").fill(stage.tokens["ada"])
+        page.get_by_role("button", name="Log in").click()
+        expect(page).to_have_url(re.compile(re.escape(asks)))
+        expect(page.locator("#status")).to_contain_text("it may have run, or not")
+        expect(page.get_by_role("button", name="Run it again")).to_be_visible()
+        open_details(page, "I know that it did not run")
+        open_details(page, "I know that it ran")
+        stage.checked(page, "card-in-doubt")
+        page.get_by_label("Result (a JSON object)").fill('{"receipt": 18}')
+        page.get_by_role("button", name="It ran: this is its result").click()
+        expect(page.locator("#status")).to_contain_text("settled as done")
+    with stage.person("root") as page:
+        page.goto(settles)
+        expect(page.locator("#status h2").first).to_contain_text("In doubt")
+        open_details(page, "It did not run")
+        page.get_by_label("Why it did not run").fill("the printer was off")
+        stage.checked(page, "card-unknown")
+        page.get_by_role("button", name="It did not run").click()
+        expect(page.locator("#status")).to_contain_text("the printer was off")
+        expect(page.locator("#answers button")).to_have_count(0)
+
+
+def demo_in_the_browser(stage: Stage) -> None:
+    """`recount demo --ui` needs one command, one link and one click."""
+    with tempfile.TemporaryDirectory() as directory:
+        process = subprocess.Popen(
+            [stage.service.program, "demo", "--ui"],
+            cwd=directory,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        try:
+            lines = iter(process.stdout.readline, "")
+            link = next(it.strip() for it in lines if it.strip().startswith("http://"))
+            page = stage.browser.new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            page.goto(link)
+            page.get_by_role("link", name="refund: Refund money to the customer?").click()
+            page.get_by_role("button", name="Approve", exact=True).click()
+            expect(page.get_by_role("heading", name="Ran, refunded_cents 4200")).to_be_visible()
+            page.close()
+            process.terminate()
+            # The pipe must not fill up before the end.
+            process.stdout.read()
+            code = process.wait(timeout=PATIENCE_MS / 1000)
+            assert code == 0, f"the demo ended with {code}"
+        finally:
+            process.kill()
+            process.wait()
+
+
 def text_without_effect(stage: Stage) -> None:
     """What a model, a tool or a person filled in is shown, and does nothing."""
     stage.opened(external_id=HOSTILE, on_behalf_of=HOSTILE, labels={"tenant": HOSTILE})
@@ -397,6 +486,8 @@ STORIES: list[Callable[[Stage], None]] = [
     a_whole_session_is_denied,
     result_from_outside,
     text_without_effect,
+    calls_in_doubt,
+    demo_in_the_browser,
 ]
 
 
@@ -412,9 +503,7 @@ def main() -> None:
     if given.shots is not None:
         given.shots.mkdir(parents=True, exist_ok=True)
     with serving(given.program, FILES) as service, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=given.chromium, args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
         finance = ("--approver-role", "finance")
         tokens = {
             "ada": service.token("ada", "approver"),
@@ -431,7 +520,7 @@ def main() -> None:
             if given.only not in story.__name__:
                 continue
             if not stage.session:
-                stage.opened() if given.only else None
+                stage.opened()
             begun = time.monotonic()
             story(stage)
             print(f"{story.__name__}: {time.monotonic() - begun:.1f} s", flush=True)

@@ -40,9 +40,7 @@ class Down(Exception):
 
 
 @contextlib.contextmanager
-def serving(
-    program: pathlib.Path, files: dict[str, str] | None = None
-) -> Iterator[Service]:
+def serving(program: pathlib.Path, files: dict[str, str] | None = None) -> Iterator[Service]:
     """Serves an empty journal in a directory of its own, with these files for the service.
 
     After a body that succeeds, the service must shut down with exit code 0, and its journal must

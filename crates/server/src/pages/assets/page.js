@@ -19,6 +19,7 @@
 
   const distance = (seconds) => {
     const size = Math.abs(seconds);
+    if (size < 5) return "just now";
     const found = UNITS.find(([from]) => size >= from);
     if (!found) return distances.format(Math.trunc(seconds), "second");
     return distances.format(Math.trunc(seconds / found[1]), found[2]);

@@ -1,5 +1,5 @@
-//! The facts about a call besides its arguments: the rule that asked, for whom it is made, what will
-//! run and whether that has changed.
+//! The facts about a call besides its arguments: the rule that asked, for whom it is made, what
+//! will run and whether that has changed.
 
 use maud::{Markup, html};
 use recount::ledger::HintBy;
