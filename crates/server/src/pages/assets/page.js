@@ -10,15 +10,16 @@
 
   // --- Times: the viewer's zone in the text, UTC on hover. ---
 
-  const UNITS = [[86400 * 2, 86400, "day"], [3600, 3600, "hour"], [60, 60, "minute"]];
+  const UNITS = [[172800, 86400, "day"], [7200, 3600, "hour"], [60, 60, "minute"]];
   const moments = new Intl.DateTimeFormat(undefined, {
     year: "numeric", month: "2-digit", day: "2-digit",
     hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
   });
-  const distances = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+  const distances = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
   const distance = (seconds) => {
     const size = Math.abs(seconds);
+    if (size < 5) return "just now";
     const found = UNITS.find(([from]) => size >= from);
     if (!found) return distances.format(Math.trunc(seconds), "second");
     return distances.format(Math.trunc(seconds / found[1]), found[2]);
@@ -157,4 +158,38 @@
       open();
     });
   }
+
+  // --- Keys: they move the focus, and never decide by themselves. ---
+
+  const rows = () => [...document.querySelectorAll(".row .what")];
+  const step = (by) => {
+    const all = rows();
+    if (!all.length) return;
+    const at = all.indexOf(document.activeElement);
+    const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by;
+    all[Math.min(Math.max(next, 0), all.length - 1)].focus();
+  };
+  const unfold = (id, field) => {
+    const details = document.getElementById(id);
+    if (!details) return;
+    details.open = true;
+    const first = document.getElementById(field);
+    if (first) first.focus();
+  };
+  const KEYS = {
+    j: () => step(1),
+    k: () => step(-1),
+    a: () => document.getElementById("approve")?.focus(),
+    d: () => unfold("denying", "reason"),
+    e: () => document.getElementById("edit")?.focus(),
+    i: () => { location.href = document.querySelector("header nav a")?.href ?? location.href; },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const act = KEYS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
 })();
