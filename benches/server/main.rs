@@ -1,5 +1,5 @@
-//! The HTTP API and the pages beside sessions that work: the list of what waits, the price of a call
-//! that a client runs, the time to a page, and the price of open tabs.
+//! The HTTP API and the pages beside sessions that work: the list of what waits, the price of a
+//! call that a client runs, the time to a page, and the price of open tabs.
 //!
 //! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`, `inbox`,
 //! `session`, `tabs`;

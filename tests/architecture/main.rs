@@ -165,6 +165,7 @@ fn the_tree_keeps_to_the_design() {
         ("macros", root.join("macros/src")),
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
+        ("notify", root.join("crates/notify/src")),
         ("server", root.join("crates/server/src")),
         ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
@@ -261,8 +262,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "mcp" | "server" | "simulator" | "telling" | "text" | "tool" | "traces"
-        | "wire" => {}
+        "cli" | "mcp" | "notify" | "server" | "simulator" | "telling" | "text" | "tool"
+        | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

@@ -137,6 +137,13 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/notify/src",
+        path: "crate",
+        order: &[
+            "values", "routing", "message", "sending", "sinks", "notifier",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],

@@ -19,7 +19,7 @@ use crate::operator::{
 };
 use crate::run::Run;
 #[cfg(feature = "serve")]
-use crate::serve::{Check, Init, Reload, Serve, Token};
+use crate::serve::{Check, Init, Notify, Reload, Serve, Token};
 use crate::terminal::{ColorChoice, Palette, Screen};
 use recount_telling::Zone;
 
@@ -93,6 +93,8 @@ enum Command {
     Token(Token),
     #[cfg(feature = "serve")]
     Reload(Reload),
+    #[cfg(feature = "serve")]
+    Notify(Notify),
     Simulate(Simulate),
     Sessions(Sessions),
     Log(Log),
@@ -190,6 +192,8 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Token(it) => it.run(screen).await,
         #[cfg(feature = "serve")]
         Command::Reload(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Notify(it) => it.run(screen).await,
         Command::Simulate(it) => it.run(screen).await,
         Command::Sessions(it) => it.run(screen).await,
         Command::Log(it) => it.run(screen).await,

@@ -72,6 +72,9 @@ mod later_rules;
 mod leaves;
 #[path = "cli/looking.rs"]
 mod looking;
+#[cfg(all(feature = "serve", unix))]
+#[path = "cli/notifying.rs"]
+mod notifying;
 #[path = "cli/operating.rs"]
 mod operating;
 #[path = "cli/others_write.rs"]

@@ -20,6 +20,7 @@ use crate::routes::programs::{claimed, claims, making, opening};
 use crate::routes::reports::{audit, checking, export, metrics};
 use crate::routes::{
     account, answers, calls, events, health, leaves, openapi, pauses, pending, records, sessions,
+    sinks,
 };
 use crate::service::Service;
 
@@ -100,6 +101,9 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(pauses::list))
         .routes(routes!(pauses::pause))
         .routes(routes!(pauses::unpause))
+        .routes(routes!(sinks::list))
+        .routes(routes!(sinks::retry))
+        .routes(routes!(sinks::discard))
         .merge(programs())
         .routes(routes!(audit::decisions))
         .routes(routes!(export::get))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use recount::Engine;
 use recount_journal::Error as JournalError;
+use recount_notify::Notifier;
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -61,6 +62,8 @@ pub struct Service {
     pub(crate) body_time: Duration,
     /// The OpenAPI document, set once the routes are known.
     pub(crate) document: Arc<OnceLock<String>>,
+    /// The notifications, if the service has any.
+    pub(crate) notifier: Option<Notifier>,
     draining: Arc<watch::Sender<bool>>,
 }
 
@@ -81,6 +84,7 @@ impl Service {
             body_max: BODY_BYTES_MAX,
             body_time: BODY_TIME_MAX,
             document: Arc::default(),
+            notifier: None,
             draining: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -129,6 +133,15 @@ impl Service {
     pub fn waits_of_each(self, waits: usize) -> Service {
         Service {
             waits: self.waits.each(waits),
+            ..self
+        }
+    }
+
+    /// Shows the sinks of notifications to operators, who may send dead letters again.
+    #[must_use]
+    pub fn notifications(self, notifier: Notifier) -> Service {
+        Service {
+            notifier: Some(notifier),
             ..self
         }
     }

@@ -7,8 +7,8 @@
 //! it. `document` and `section` read TOML with places, `reading`, `access_reading` and
 //! `agent_reading` the settings, `environment` the variables. `agents` and `tool_files` read the
 //! files that agents name, `identities` makes what `[access]` describes, `checks` finds what refers
-//! to nothing. `traces` has the section of that name. `schema` is the JSON Schema, with
-//! `access_schema`.
+//! to nothing. `traces` and `notify` have the sections of their own. `schema` is the JSON Schema,
+//! with `access_schema`.
 
 mod access_reading;
 mod access_schema;
@@ -20,6 +20,7 @@ mod environment;
 mod identities;
 mod loading;
 mod mistake;
+mod notify;
 mod reading;
 mod schema;
 mod section;
@@ -32,6 +33,7 @@ pub(crate) use checks::{approvers, grants, programs, registered};
 pub(crate) use identities::{jwt, with_identities};
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
+pub(crate) use notify::{Hidden, SinkKind, SinkSettings};
 pub(crate) use schema::schema;
 pub(crate) use section::Given;
 pub(crate) use settings::{

@@ -7,13 +7,14 @@ use super::access_reading::access;
 use super::agent_reading;
 use super::document::{self, Node};
 use super::mistake::{Mistake, Place};
+use super::notify;
 use super::section::{Given, Mistakes, Section};
 use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 8] = [
-    "listen", "journal", "keys", "tls", "access", "limits", "traces", "agents",
+pub(super) const TOP: [&str; 10] = [
+    "listen", "journal", "keys", "tls", "access", "limits", "traces", "sinks", "routes", "agents",
 ];
 
 /// The keys of `[keys]`.
@@ -59,6 +60,9 @@ pub(super) fn read(text: &str, path: &Path) -> (Settings, Vec<Mistake>) {
 fn settings(file: &Section<'_>) -> Settings {
     file.only(&TOP);
     let agents = file.named("agents").into_iter();
+    let (sinks, routes) = (notify::sinks(file), notify::routes(file));
+    let unknown = notify::unknown_sinks(&sinks, &routes);
+    unknown.into_iter().for_each(|it| file.object(it));
     Settings {
         listen: file.value("listen", ADDRESS, address),
         journal: file.path("journal"),
@@ -73,6 +77,8 @@ fn settings(file: &Section<'_>) -> Settings {
             .map(|it| limits(&it))
             .unwrap_or_default(),
         traces: file.section("traces").and_then(|it| traces(&it)),
+        sinks,
+        routes,
         agents: agents
             .map(|(name, section)| (name, agent_reading::agent(&section)))
             .collect(),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::access_schema::access;
-use super::traces;
+use super::{notify, traces};
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -67,6 +67,16 @@ fn file() -> Value {
                 traces::schema(),
                 "The collector that takes the OpenTelemetry spans of sessions. Needs the feature \
                  otel.",
+            ),
+            (
+                "sinks",
+                notify::sinks_schema(),
+                "The sinks of notifications.",
+            ),
+            (
+                "routes",
+                notify::routes_schema(),
+                "The routes from calls to sinks.",
             ),
             ("agents", agents(), "The agents by their names."),
         ],
@@ -317,7 +327,7 @@ pub(super) fn duration() -> Value {
     json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"})
 }
 
-fn number() -> Value {
+pub(super) fn number() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
 }
 
@@ -353,7 +363,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{access_reading, agent_reading, reading, traces};
+    use crate::config::{access_reading, agent_reading, notify, reading, traces};
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -378,6 +388,8 @@ mod tests {
         }
         assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
         assert_eq!(of("/properties/traces"), all(&traces::TRACES));
+        assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
+        assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));
         assert_eq!(of("/$defs/mcp"), all(&agent_reading::MCP));
         let policies = policy_file::schema();

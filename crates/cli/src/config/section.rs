@@ -43,7 +43,7 @@ impl<T> Given<T> {
         self.place.mistake(&self.field, what)
     }
 
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Given<U> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Given<U> {
         Given {
             value: change(self.value),
             place: self.place,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::mistake::Place;
+use super::notify::{RouteSettings, SinkSettings};
 use super::section::Given;
 use super::traces::TracesSettings;
 use recount::engine::Transcripts;
@@ -23,6 +24,10 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitSettings,
     /// The collector of traces, if there is one.
     pub(crate) traces: Option<TracesSettings>,
+    /// The sinks of notifications.
+    pub(crate) sinks: Vec<SinkSettings>,
+    /// The routes to them.
+    pub(crate) routes: Vec<RouteSettings>,
     /// The agents by their names.
     pub(crate) agents: BTreeMap<String, AgentSettings>,
 }

@@ -3,8 +3,8 @@
 //! The demo shows each step and checks the result; `service` is the process that it kills. Every
 //! claim is checked in the journal, in refunds.txt, and in the messages of the simulated model.
 //!
-//! Read `story` first, then `service` with its `tools`, then `checks`; `ui` is the same conversation
-//! with its approval in the browser. `place` is the directory of
+//! Read `story` first, then `service` with its `tools`, then `checks`; `ui` is the same
+//! conversation with its approval in the browser. `place` is the directory of
 //! the demo, `child` the process.
 
 mod checks;

@@ -8,7 +8,8 @@ use crate::terminal::Wait;
 use recount::session::secret::is_like_a_token;
 use recount::tool::Toolset;
 #[cfg(feature = "mcp")]
-use recount_telling::{one_line, quoted};
+use recount_telling::one_line;
+use recount_telling::quoted;
 
 /// The options for MCP servers.
 #[derive(Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::tls::Certificate;
-use super::{key_store, proxy_socket, token_file, traces};
+use super::{key_store, notify, proxy_socket, token_file, traces};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
@@ -74,6 +74,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let (agents, mut mistakes) = config::load(settings);
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
+    mistakes.extend(notify::mistakes(config));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));

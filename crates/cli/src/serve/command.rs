@@ -1,7 +1,7 @@
 //! The command `recount serve`: the service from its start to its end.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
 use super::connections::{ConnectionLimits, Connections, Door};
+use super::notify::{self, Notifications};
 use super::options::Options;
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
@@ -36,7 +37,8 @@ const LAST_RESPONSES: std::time::Duration = std::time::Duration::from_secs(1);
 /// file, and these options override both.
 ///
 /// At the end, requests and running tools may finish within the grace period. SIGHUP makes it read
-/// policies, tokens, the issuer of JWTs and the certificate anew, as `recount reload` does.
+/// policies, tokens, the issuer of JWTs, the certificate and the sinks of notifications anew, as
+/// `recount reload` does.
 #[derive(Args)]
 pub(crate) struct Serve {
     #[command(flatten)]
@@ -52,6 +54,7 @@ struct Running {
     service: Service,
     connections: Connections,
     traces: Traces,
+    notifications: Notifications,
 }
 
 impl Serve {
@@ -67,6 +70,7 @@ impl Serve {
         });
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
+        mistakes.extend(notify::mistakes(&config));
         config.sound(mistakes)?;
         let tokens = Arc::new(token_file::at_start(&config)?);
         let access = start::access(&config, tokens.clone())?;
@@ -80,6 +84,7 @@ impl Serve {
             tokens_file: config.tokens(),
             access: access.clone(),
             certificate: certificate.clone(),
+            notifications: OnceLock::new(),
         });
         // Before the journal: a second service by mistake creates and changes nothing.
         let (listener, address) = start::bind(config.listen().value).await?;
@@ -92,10 +97,15 @@ impl Serve {
         };
         let engine = start::open(&config, agents, reloader.clone()).await?;
         let traces = traces::start(&config, &engine).await?;
+        let url = url(&config, address);
+        let notifications = Notifications::start(&config, &engine, url).await?;
+        // Set once, before the first request to reload.
+        let _ = reloader.notifications.set(notifications.clone());
         #[cfg(unix)]
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
+        let service = service.notifications(notifications.notifier().clone());
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),
@@ -109,6 +119,7 @@ impl Serve {
             service,
             connections,
             traces,
+            notifications,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
@@ -129,8 +140,7 @@ impl Serve {
         access: &Access,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let scheme = if config.has_tls() { "https" } else { "http" };
-        let url = format!("{scheme}://{address}");
+        let url = url(config, address);
         let token = access.login_token();
         let token = token.map_err(|error| Failure::new("engine", error.to_string()))?;
         let link = token.map(|it| format!("{url}/login?token={}", it.expose()));
@@ -164,6 +174,12 @@ impl Serve {
     }
 }
 
+/// The URL of an address of the service.
+fn url(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.has_tls() { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
 impl Serve {
     /// Says for how long the end may take. A terminal that is gone does not keep the service.
     fn tell_the_end(&self, config: &Config, screen: &mut Screen) {
@@ -188,9 +204,9 @@ impl Running {
         if !self.connections.ended(grace).await {
             tracing::warn!("requests did not end within the grace period");
         }
-        // Before the journal is closed. The spans of what the shutdown records follow with the next
-        // start.
-        self.traces.stop().await;
+        // Before the journal is closed. The spans and notifications of what the shutdown records
+        // follow with the next start.
+        tokio::join!(self.traces.stop(), self.notifications.stop());
         let rest = grace.saturating_sub(begun.elapsed());
         let shut = self.engine.shutdown(rest).await;
         // Requests that wait for a session have ended with it.

@@ -5,10 +5,10 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, `key_store` the keys of sealed sessions, `traces` the export of spans, and
-//! `secret_file` the files that must be private. `options` overrides the configuration. `reload`
-//! has the parts that are read anew while the service runs, and `next_start` those that are not.
-//! `token`, `init` and `check` are the commands of these names.
+//! their MCP servers, `key_store` the keys of sealed sessions, `traces` the export of spans,
+//! `notifications` the sinks, and `secret_file` the files that must be private. `options` overrides
+//! the configuration. `reload` reads parts of it anew while the service runs. `token`, `init`,
+//! `check` and `notify` are the commands of these names.
 
 mod agents;
 mod check;
@@ -17,7 +17,7 @@ mod connections;
 mod init;
 mod key_store;
 pub(crate) mod loopback;
-mod next_start;
+mod notify;
 mod options;
 mod proxy_socket;
 mod reload;
@@ -35,5 +35,6 @@ mod traces;
 pub(crate) use check::Check;
 pub(crate) use command::Serve;
 pub(crate) use init::Init;
+pub(crate) use notify::Notify;
 pub(crate) use reload::Reload;
 pub(crate) use token::Token;

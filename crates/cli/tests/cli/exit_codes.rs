@@ -357,7 +357,7 @@ fn codes_of_other_command_lines_are_as_they_were() {
 
 /// Command lines of a service and of its configuration, for the one situation of their test.
 #[cfg(feature = "serve")]
-const OF_A_SERVICE: [&str; 28] = [
+const OF_A_SERVICE: [&str; 32] = [
     "init",
     "init",
     "init clear --clear",
@@ -379,6 +379,10 @@ const OF_A_SERVICE: [&str; 28] = [
     "reload",
     "reload nope",
     "reload --nonsense",
+    "notify test nothing",
+    "notify test nothing --config wrong.toml",
+    "notify test unreachable --config sinks.toml",
+    "notify --nonsense",
     "serve --nonsense",
     "serve --listen nonsense",
     "serve --listen 0.0.0.0:0",
@@ -395,6 +399,10 @@ fn codes_of_a_service_are_as_they_were() {
     bench.write("wrong.toml", "jornal = \"j\"\n");
     std::fs::create_dir(bench.path("mine")).unwrap();
     bench.write("mine/letter.txt", "dear");
+    bench.write(
+        "sinks.toml",
+        "[[sinks]]\nname = \"unreachable\"\nkind = \"command\"\ncommand = [\"/nowhere/it\"]\n",
+    );
     table.each(&bench, OF_A_SERVICE);
     assert_pinned("exit_codes/serve.txt", &table.text);
 }

@@ -364,5 +364,11 @@ fn keys_of_a_service_are_as_they_were() {
     shapes.add("serve", &ready);
     let reloaded = bench.run("reload --config clear.toml --json").ends_with(0);
     shapes.add("reload", &reloaded);
+    bench.write(
+        "sinks.toml",
+        "[[sinks]]\nname = \"ops\"\nkind = \"command\"\ncommand = [\"/nowhere/it\"]\n",
+    );
+    let tried = bench.run("notify test ops --config sinks.toml --json");
+    shapes.add("notify test", &tried.ends_with(1));
     assert_pinned("json/serve.txt", &shapes.text());
 }

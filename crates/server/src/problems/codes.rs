@@ -85,6 +85,8 @@ codes! {
     UnknownLeave "unknown-leave" NOT_FOUND "No such standing leave";
     UnknownAgent "unknown-agent" NOT_FOUND "No such agent";
     UnknownTool "unknown-tool" NOT_FOUND "No such tool in the session";
+    UnknownSink "unknown-sink" NOT_FOUND "No such sink of notifications";
+    UnknownLetter "unknown-letter" NOT_FOUND "The sink has no such dead letter";
     NoSuchRecord "no-such-record" NOT_FOUND "The session has fewer records";
 
     // Decided before.

@@ -4,6 +4,7 @@ use recount::engine;
 use recount::ledger;
 use recount::replay::NoState;
 use recount_journal as journal;
+use recount_notify::DeadLetterError;
 
 use super::codes::Code;
 use super::problem::Problem;
@@ -50,6 +51,18 @@ impl From<ledger::Error> for Problem {
             _ => Code::Journal,
         };
         Problem::new(code, detail)
+    }
+}
+
+impl From<DeadLetterError> for Problem {
+    fn from(error: DeadLetterError) -> Problem {
+        let code = match error {
+            DeadLetterError::UnknownSink { .. } => Code::UnknownSink,
+            DeadLetterError::UnknownLetter { .. } => Code::UnknownLetter,
+            // A task that has ended cannot take requests. The error is not exhaustive.
+            _ => Code::Engine,
+        };
+        Problem::new(code, error.to_string())
     }
 }
 

@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use recount::session::{CallId, RequestId, Seq, SessionId};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::problems::{Code, Problem};
 
@@ -38,6 +39,11 @@ pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
 /// Parses the id of a confirmation request.
 pub(crate) fn request(text: &str) -> Result<RequestId, Problem> {
     parsed(text, "the id of a request, which is a UUID")
+}
+
+/// Parses the id of a message to a sink.
+pub(crate) fn message(text: &str) -> Result<Uuid, Problem> {
+    parsed(text, "the id of a message, which is a UUID")
 }
 
 /// Parses a seq, which begins with 1.

@@ -20,6 +20,7 @@ pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod sessions;
 mod shapes;
+pub(crate) mod sinks;
 
 pub(crate) use answers::denied_all;
 pub(crate) use caller::Caller;

@@ -24,6 +24,8 @@ enum Need {
     Listing,
     /// This role in the session that the request names.
     In(Role),
+    /// The role operator in all sessions, which a tenant does not have.
+    Everywhere,
     /// A role that may call and claim, in the session that the request names.
     Driving,
     /// A role that may call and claim, for the session that the request opens.
@@ -130,6 +132,7 @@ fn rows() -> Vec<Row> {
         row("get", "/v1/pauses", Need::Listing, 200),
         row("get", "/v1/audit/decisions", Need::Listing, 200),
         row("get", "/metrics", Need::Caller, 200),
+        row("get", "/v1/sinks", Need::Everywhere, 200),
     ];
     rows.extend([
         row("get", "/v1/sessions/{id}", Need::In(Role::Client), 200)
@@ -197,6 +200,17 @@ fn rows() -> Vec<Row> {
         )
         .at(|it| format!("/v1/sessions/{}/calls/{}/cancel", it.session, it.paused)),
     ]);
+    rows.extend(["retry", "discard"].map(|doing| {
+        let (path, filled): (_, fn(&Place) -> String) = match doing {
+            "retry" => ("/v1/sinks/{sink}/dead-letters/{letter}/retry", |it| {
+                format!("/v1/sinks/ops/dead-letters/{}/retry", it.session)
+            }),
+            _ => ("/v1/sinks/{sink}/dead-letters/{letter}/discard", |it| {
+                format!("/v1/sinks/ops/dead-letters/{}/discard", it.session)
+            }),
+        };
+        row("post", path, Need::Everywhere, 204).at(filled)
+    }));
     rows.extend(program_rows());
     rows
 }
@@ -296,6 +310,7 @@ async fn role_decides_in_own_sessions() {
             let reply = row.send(&world.bench, Some(&token), &world.own).await;
             let expected = match row.needs {
                 Need::In(needed) if role < needed => 403,
+                Need::Everywhere => 403,
                 Need::Driving | Need::Opening if matches!(role, Role::Viewer | Role::Approver) => {
                     403
                 }
@@ -401,7 +416,12 @@ async fn request_without_credentials_is_refused() {
             .await;
         let expected = match row.needs {
             Need::Nothing => row.allowed,
-            Need::Caller | Need::Listing | Need::In(_) | Need::Driving | Need::Opening => 401,
+            Need::Caller
+            | Need::Listing
+            | Need::In(_)
+            | Need::Everywhere
+            | Need::Driving
+            | Need::Opening => 401,
         };
         assert_eq!(none.status, expected, "{}", row.path);
         assert_eq!(wrong.status, expected, "{}", row.path);

@@ -1,4 +1,4 @@
-//! What is known about a call besides its arguments: the rule that asked, for whom it is made, what
+//! The facts about a call besides its arguments: the rule that asked, for whom it is made, what
 //! will run and whether that has changed.
 
 use maud::{Markup, html};

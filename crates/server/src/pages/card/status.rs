@@ -54,7 +54,7 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
     }
 }
 
-/// How a call ended, or what it does.
+/// The end of a call, or its state.
 fn ended(it: &Loaded) -> Markup {
     let Some(end) = &it.call.ended else {
         let outcome = calls::outcome(&it.call);
@@ -130,7 +130,7 @@ fn short(result: &str) -> Option<String> {
     is_short.then(|| recount_telling::one_line(&text).into_owned())
 }
 
-/// Who decided a request, and when.
+/// The decision of a request: its people, its time and its reason.
 fn decided(question: &Question, it: &Loaded) -> Markup {
     let end = calls::question_end(question.end);
     let tone = match question.end {

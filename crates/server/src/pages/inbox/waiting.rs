@@ -1,4 +1,4 @@
-//! What waits, grouped by session, the group that expires first at the top.
+//! The calls that wait, grouped by session, the group that expires first at the top.
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use recount::session::{About, OpenKind, Seq, SessionId, Timestamp};
 use recount_journal::OpenItem;
+use recount_notify::SinkStatus;
 
 use crate::access::Role;
 use crate::metrics::{CONTENT_TYPE, Exposition, Kind};
@@ -42,6 +43,7 @@ pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoRespo
     if reads_everything {
         write_journal(&caller, &mut text).await;
         write_service(&caller, &mut text);
+        write_sinks(&caller, &mut text).await;
     }
     let content_type = HeaderValue::from_static(CONTENT_TYPE);
     Ok(([(header::CONTENT_TYPE, content_type)], text.text()))
@@ -224,5 +226,65 @@ fn write_service(caller: &Caller, text: &mut Exposition) {
             ("status", status.as_str()),
         ];
         text.sample(name, &labels, number as f64);
+    }
+}
+
+/// Adds the metrics of the sinks of notifications.
+async fn write_sinks(caller: &Caller, text: &mut Exposition) {
+    let Some(notifier) = &caller.service.notifier else {
+        return;
+    };
+    // The metrics of the journal tell an operator that it cannot be read.
+    let Ok(sinks) = notifier.sinks().await else {
+        return;
+    };
+    let now = caller.service.access.now();
+    let failing_us = |it: &SinkStatus| {
+        let since = it.failing_since.unwrap_or(now);
+        now.0.saturating_sub(since.0).max(0)
+    };
+    let metrics: [(&str, Kind, &str, &dyn Fn(&SinkStatus) -> f64); 6] = [
+        (
+            "recount_sink_delivered_total",
+            Kind::Counter,
+            "Notifications that a sink took.",
+            &|it| it.delivered as f64,
+        ),
+        (
+            "recount_sink_failures_total",
+            Kind::Counter,
+            "Attempts that failed.",
+            &|it| it.failures as f64,
+        ),
+        (
+            "recount_sink_queued",
+            Kind::Gauge,
+            "Notifications that wait for an attempt.",
+            &|it| it.queued as f64,
+        ),
+        (
+            "recount_sink_lag_commits",
+            Kind::Gauge,
+            "Commits of the journal that a sink has not read yet.",
+            &|it| it.lag as f64,
+        ),
+        (
+            "recount_sink_dead_letters",
+            Kind::Gauge,
+            "Notifications that are not tried any more.",
+            &|it| it.dead_letters.len() as f64,
+        ),
+        (
+            "recount_sink_failing_seconds",
+            Kind::Gauge,
+            "The time since which no attempt has succeeded; 0 if the last one did.",
+            &|it| failing_us(it) as f64 / 1e6,
+        ),
+    ];
+    for (name, kind, help, value) in metrics {
+        text.metric(name, kind, help);
+        for sink in &sinks {
+            text.sample(name, &[("sink", sink.name.as_str())], value(sink));
+        }
     }
 }

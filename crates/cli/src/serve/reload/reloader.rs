@@ -1,46 +1,43 @@
-//! The configuration read anew while the service runs: by SIGHUP, and by `recount reload`.
-//!
-//! Policies, tokens, the issuer of JWTs and the certificate are taken anew. A part with a mistake
-//! stays as it was.
+//! The parts of a running service that are read anew, each taken whole or left as it was.
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use clap::Args;
 use tokio::sync::Mutex;
 
 use super::next_start;
-use super::options::Options;
-use super::tls::Certificate;
+use super::outcome::wrong;
 use crate::config::{self, Config, Mistake, Settings};
-use crate::failures::{Exit, Failure, unanswered};
-use crate::terminal::{Screen, Tone};
-use recount::control::{Client, ConnectError, Reloaded, Request, read};
+use crate::serve::notify::Notifications;
+use crate::serve::options::Options;
+use crate::serve::tls::Certificate;
+use recount::control::Reloaded;
 use recount::engine::{Clock, Engine, Error, SystemClock};
 use recount_server::{Access, TokenStore};
-use recount_telling::{one_line, shown};
 
 /// The parts of a running service that are read anew.
-pub(super) struct Reloader {
-    pub(super) options: Options,
+pub(in crate::serve) struct Reloader {
+    pub(in crate::serve) options: Options,
     /// The settings of the start.
-    pub(super) started: Settings,
+    pub(in crate::serve) started: Settings,
     /// Locked while the configuration is read and taken, so that an older one never comes last.
-    pub(super) reloading: Mutex<()>,
-    pub(super) tokens: Arc<TokenStore>,
+    pub(in crate::serve) reloading: Mutex<()>,
+    pub(in crate::serve) tokens: Arc<TokenStore>,
     /// The file of the tokens.
-    pub(super) tokens_file: PathBuf,
+    pub(in crate::serve) tokens_file: PathBuf,
     /// True once the file of the tokens was there.
-    pub(super) had_tokens: AtomicBool,
-    pub(super) access: Access,
-    pub(super) certificate: Option<Arc<Certificate>>,
+    pub(in crate::serve) had_tokens: AtomicBool,
+    pub(in crate::serve) access: Access,
+    pub(in crate::serve) certificate: Option<Arc<Certificate>>,
+    /// The notifications, once they have started.
+    pub(in crate::serve) notifications: OnceLock<Notifications>,
 }
 
 impl Reloader {
     /// Reads every part anew.
-    pub(super) async fn reload(&self, engine: &Engine) -> Reloaded {
+    pub(in crate::serve) async fn reload(&self, engine: &Engine) -> Reloaded {
         let _alone = self.reloading.lock().await;
         let mut outcome = Reloaded::default();
         let config = match self.options.configured() {
@@ -59,6 +56,7 @@ impl Reloader {
         self.reload_tokens(&config, &mut outcome);
         self.reload_jwt(&config.settings, &mut outcome).await;
         self.reload_certificate(&config, &mut outcome);
+        self.reload_sinks(&config, &mut outcome).await;
         self.reload_policies(&config.settings, engine, &mut outcome)
             .await;
         outcome
@@ -116,6 +114,17 @@ impl Reloader {
         outcome.mistakes.push(what.to_owned());
     }
 
+    async fn reload_sinks(&self, config: &Config, outcome: &mut Reloaded) {
+        let Some(notifications) = self.notifications.get() else {
+            return;
+        };
+        match notifications.reload(config).await {
+            Ok(()) if config.settings.sinks.is_empty() => {}
+            Ok(()) => outcome.reloaded.push("sinks".to_owned()),
+            Err(mistakes) => outcome.mistakes.extend(mistakes),
+        }
+    }
+
     async fn reload_policies(&self, settings: &Settings, engine: &Engine, outcome: &mut Reloaded) {
         let (agents, mistakes) = config::load(settings);
         if !mistakes.is_empty() {
@@ -135,7 +144,7 @@ impl Reloader {
 
     /// Reads everything anew at every SIGHUP, and reports it on standard error.
     #[cfg(unix)]
-    pub(super) async fn at_hang_ups(
+    pub(in crate::serve) async fn at_hang_ups(
         self: Arc<Self>,
         mut signals: tokio::signal::unix::Signal,
         engine: Engine,
@@ -155,75 +164,4 @@ impl Reloader {
 
 fn in_words(mistakes: &[Mistake]) -> Vec<String> {
     mistakes.iter().map(Mistake::to_string).collect()
-}
-
-/// The failure of a configuration that was not taken as a whole.
-fn wrong(outcome: &Reloaded) -> Failure {
-    let listed = outcome.mistakes.iter();
-    let listed: String = listed.map(|it| format!("\n  - {}", one_line(it))).collect();
-    let taken = match outcome.reloaded.as_slice() {
-        [] => String::new(),
-        taken => format!("; taken anew: {}", taken.join(", ")),
-    };
-    let what = format!("some parts stay as they were{taken}:{listed}");
-    Failure::new("config-file", one_line_each(&what))
-        .exit(Exit::Usage)
-        .advice(
-            "`recount check` lists mistakes with their lines; a restart takes what is read with the \
-             next start",
-        )
-}
-
-fn one_line_each(text: &str) -> String {
-    let lines: Vec<_> = text.lines().map(one_line).collect();
-    lines.join("\n")
-}
-
-/// Makes a running service read its policies, tokens, issuer of JWTs and certificate anew.
-///
-/// A part with a mistake stays as it was, and the mistake is listed. Other changed settings are
-/// listed, too: they are read with the next start. SIGHUP does the same.
-#[derive(Args)]
-pub(crate) struct Reload {
-    /// The directory of the journal of the service; default: that of the configuration.
-    path: Option<PathBuf>,
-    /// The configuration that names the journal; default: recount.toml, if there is one.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Prints one JSON document.
-    #[arg(long)]
-    json: bool,
-}
-
-impl Reload {
-    pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let path = match self.path {
-            Some(path) => path,
-            None => Config::read(self.config.as_deref())?.journal(),
-        };
-        let mut service = Client::connect(&path).await.map_err(|error| {
-            let what = match error {
-                ConnectError::NotOffered => format!("no service has {} open", shown(&path)),
-                error => one_line(&error.to_string()).into_owned(),
-            };
-            Failure::new("no-service", what).advice("`recount serve` starts one")
-        })?;
-        let pid = service.pid();
-        let answer = service.done(&Request::Reload {}).await;
-        let answer = answer.map_err(|error| unanswered(pid, error))?;
-        let outcome: Reloaded = read(&answer).map_err(|error| unanswered(pid, error))?;
-        if self.json {
-            screen.json(&outcome)?;
-            return Ok(match outcome.mistakes.is_empty() {
-                true => Exit::Ok,
-                false => Exit::Usage,
-            });
-        }
-        if !outcome.mistakes.is_empty() {
-            return Err(wrong(&outcome));
-        }
-        let line = format!("Reloaded: {}", outcome.reloaded.join(", "));
-        screen.toned(Tone::Good, &one_line(&line))?;
-        Ok(Exit::Ok)
-    }
 }

@@ -17,7 +17,7 @@ impl Changes {
 }
 
 /// Lists the settings that differ from those of the start and need another one. Those that a reload
-/// takes or reports by itself are not among them: policies, tokens, JWTs and the certificate.
+/// takes or reports by itself are not among them: policies, tokens, JWTs, the certificate, sinks.
 pub(super) fn changed(started: &Settings, now: &Settings) -> Vec<String> {
     let mut it = Changes::default();
     let (access, newer) = (&started.access, &now.access);

@@ -1,0 +1,347 @@
+//! The notifications of a service: its sinks, as embedders and operators see them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::Clock;
+use recount::ledger::Ledger;
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use crate::message::{Content, Links, Notice};
+use crate::routing::Plan;
+use crate::sending::{Sender, Sink, Undelivered};
+use crate::sinks::{
+    Board, Command, Given, NotStarted, Settings, SinkStatus, SinkTask, StateFile, Unknown,
+};
+
+/// The number of requests of operators that wait for a task.
+const COMMANDS: usize = 16;
+
+/// The time for an attempt that is being made when the sinks are replaced.
+const LAST_ATTEMPT: Duration = Duration::from_secs(2);
+
+/// The notifications of a service.
+///
+/// Each sink follows the journal in a task of its own. A message is delivered at least once, with
+/// the same id in each delivery.
+///
+/// ```no_run
+/// # async fn example(engine: recount::Engine) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use recount::engine::SystemClock;
+/// use recount_notify::{Notifier, Occasion, Route, Settings, Sink, Target};
+///
+/// let target = Target::Slack { url: "https://hooks.slack.com/services/…".parse()? };
+/// let route = Route {
+///     sinks: vec!["ops".parse()?],
+///     occasions: [Occasion::Asked].into(),
+///     ..Route::default()
+/// };
+/// let settings = Settings {
+///     sinks: vec![Sink::new("ops".parse()?, target)],
+///     routes: vec![route],
+///     links: Some("https://recount.example".to_owned()),
+///     directory: "./journal.sinks".into(),
+/// };
+/// let ledger = engine.ledger().clone();
+/// let notifier = Notifier::start(ledger, SystemClock::shared(), settings).await?;
+/// // … while sessions are served
+/// notifier.stop(Duration::from_secs(2)).await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Notifier(Arc<Inner>);
+
+struct Inner {
+    ledger: Ledger,
+    clock: Arc<dyn Clock>,
+    running: Mutex<Running>,
+}
+
+/// The tasks of the sinks.
+#[derive(Default)]
+struct Running {
+    sinks: BTreeMap<String, Handle>,
+}
+
+/// The handle of a task.
+struct Handle {
+    kind: &'static str,
+    detail: &'static str,
+    board: Arc<Board>,
+    commands: mpsc::Sender<Command>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+/// The notifications cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotifyError {
+    /// The file of a sink cannot be read or written.
+    #[error("failed to use the file of a sink in {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// Two sinks have the same name.
+    #[error("expected a name of its own for each sink, found {name} twice")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// TLS cannot be set up.
+    #[error("failed to set up the connection of a sink: {what}")]
+    Connection {
+        /// The fault.
+        what: String,
+    },
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] recount::ledger::Error),
+}
+
+/// A request about a dead letter was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeadLetterError {
+    /// There is no such sink.
+    #[error("there is no sink {name:?}")]
+    UnknownSink {
+        /// The name.
+        name: String,
+    },
+    /// The sink has no such dead letter.
+    #[error("the sink has no dead letter {id}")]
+    UnknownLetter {
+        /// The id.
+        id: Uuid,
+    },
+    /// The task of the sink has ended.
+    #[error("the sink is not running")]
+    Stopped,
+}
+
+impl Notifier {
+    /// Starts the sinks where they ended. A new sink starts at the end of the journal.
+    ///
+    /// # Errors
+    /// [`NotifyError`]. A target that cannot be reached is no error.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn start(
+        ledger: Ledger,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Result<Notifier, NotifyError> {
+        let inner = Inner {
+            ledger,
+            clock,
+            running: Mutex::default(),
+        };
+        let notifier = Notifier(Arc::new(inner));
+        notifier.replace(settings).await?;
+        Ok(notifier)
+    }
+
+    /// Replaces all sinks and routes. A sink with the name of an earlier one continues in its
+    /// place.
+    ///
+    /// # Errors
+    /// [`NotifyError`]. The sinks whose files can be used run all the same.
+    pub async fn replace(&self, settings: Settings) -> Result<(), NotifyError> {
+        let mut prepared = BTreeMap::new();
+        for sink in settings.sinks {
+            let sender = Sender::new(sink.clone());
+            let sender = sender.map_err(|what| NotifyError::Connection { what })?;
+            let name = sink.name.to_string();
+            if prepared.insert(name.clone(), (sink, sender)).is_some() {
+                return Err(NotifyError::SameName { name });
+            }
+        }
+        let directory = settings.directory;
+        if !prepared.is_empty() {
+            fs::create_dir_all(&directory).map_err(|source| NotifyError::File {
+                path: directory.clone(),
+                source,
+            })?;
+        }
+        let links = Links::under(settings.links.as_deref());
+        let mut running = self.0.running.lock().await;
+        let boards = running.stop(LAST_ATTEMPT).await;
+        let mut failed = None;
+        for (name, (sink, sender)) in prepared {
+            let plan = Plan::new(sink.name.clone(), &settings.routes);
+            let file = StateFile::of(&sink.name, &directory);
+            let board = boards.get(&name).cloned().unwrap_or_default();
+            let path = file.path().to_owned();
+            match self.begin(sink, plan, sender, file, &links, board).await {
+                Ok(handle) => drop(running.sinks.insert(name, handle)),
+                Err(NotStarted::Ledger(error)) => failed = Some(error.into()),
+                Err(NotStarted::File(source)) => {
+                    failed = Some(NotifyError::File { path, source });
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn begin(
+        &self,
+        sink: Sink,
+        plan: Plan,
+        sender: Sender,
+        file: StateFile,
+        links: &Links,
+        board: Arc<Board>,
+    ) -> Result<Handle, NotStarted> {
+        let (commands, received) = mpsc::channel(COMMANDS);
+        let (stop, stopped) = watch::channel(false);
+        let (kind, detail) = (sink.target.kind(), sink.detail.as_str());
+        let given = Given {
+            ledger: self.0.ledger.clone(),
+            clock: self.0.clock.clone(),
+            links: links.clone(),
+            board: board.clone(),
+            commands: received,
+            stop: stopped,
+        };
+        let task = SinkTask::new(sink, plan, Arc::new(sender), file, given).await?;
+        Ok(Handle {
+            kind,
+            detail,
+            board,
+            commands,
+            stop,
+            task: tokio::spawn(task.run()),
+        })
+    }
+
+    /// Returns the status of every sink, by name.
+    ///
+    /// # Errors
+    /// The error of a journal that has no position.
+    pub async fn sinks(&self) -> Result<Vec<SinkStatus>, recount_journal::Error> {
+        let end = self.0.ledger.journal().position().await?;
+        let running = self.0.running.lock().await;
+        let status = |(name, handle): (&String, &Handle)| {
+            let numbers = handle.board.numbers().clone();
+            SinkStatus {
+                name: name.clone(),
+                kind: handle.kind,
+                detail: handle.detail,
+                delivered: numbers.delivered,
+                failures: numbers.failures,
+                queued: numbers.queued,
+                lag: end.saturating_sub(numbers.position),
+                failing_since: numbers.failing_since,
+                error: numbers.error,
+                dead_letters: numbers.dead_letters,
+            }
+        };
+        Ok(running.sinks.iter().map(status).collect())
+    }
+
+    /// Sends a dead letter again, with the same id.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`].
+    pub async fn retry(&self, sink: &str, id: Uuid) -> Result<(), DeadLetterError> {
+        self.command(sink, id, Command::Retry).await
+    }
+
+    /// Removes a dead letter.
+    ///
+    /// # Errors
+    /// [`DeadLetterError`].
+    pub async fn discard(&self, sink: &str, id: Uuid) -> Result<(), DeadLetterError> {
+        self.command(sink, id, Command::Discard).await
+    }
+
+    async fn command(
+        &self,
+        sink: &str,
+        id: Uuid,
+        command: fn(Uuid, oneshot::Sender<Result<(), Unknown>>) -> Command,
+    ) -> Result<(), DeadLetterError> {
+        let commands = {
+            let running = self.0.running.lock().await;
+            let handle = running.sinks.get(sink);
+            handle.map(|it| it.commands.clone())
+        };
+        let commands = commands.ok_or_else(|| DeadLetterError::UnknownSink {
+            name: sink.to_owned(),
+        })?;
+        let (reply, answer) = oneshot::channel();
+        let sent = commands.send(command(id, reply)).await;
+        sent.map_err(|_| DeadLetterError::Stopped)?;
+        match answer.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Unknown)) => Err(DeadLetterError::UnknownLetter { id }),
+            Err(_) => Err(DeadLetterError::Stopped),
+        }
+    }
+
+    /// Ends all sinks. Attempts that are being made may end within the time. The rest is sent by
+    /// the next start.
+    pub async fn stop(&self, within: Duration) {
+        let _ = self.0.running.lock().await.stop(within).await;
+    }
+}
+
+impl Running {
+    /// Ends all tasks. Returns their numbers.
+    async fn stop(&mut self, within: Duration) -> BTreeMap<String, Arc<Board>> {
+        let until = Instant::now() + within;
+        let handles = std::mem::take(&mut self.sinks);
+        for handle in handles.values() {
+            // Without a receiver, the task has ended.
+            let _ = handle.stop.send(true);
+        }
+        let mut boards = BTreeMap::new();
+        for (name, mut handle) in handles {
+            if timeout_at(until, &mut handle.task).await.is_err() {
+                handle.task.abort();
+                // Two tasks must not write the same file.
+                let _ = (&mut handle.task).await;
+            }
+            boards.insert(name, handle.board.clone());
+        }
+        boards
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for Notifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notifier").finish_non_exhaustive()
+    }
+}
+
+/// Sends one test message to a sink, without a journal.
+///
+/// # Errors
+/// The reason why the message was not delivered.
+pub async fn send_test(sink: &Sink, clock: &dyn Clock) -> Result<(), Undelivered> {
+    let sender = Sender::new(sink.clone()).map_err(|what| Undelivered::Failed { what })?;
+    let now = clock.now();
+    // The id of a session is random, and so is that of the message.
+    let notice = Notice::test(clock.new_session().0, now);
+    sender.send(&Content::of(&notice), now).await
+}

@@ -1,0 +1,25 @@
+//! The tasks behind the sinks, one for each.
+//!
+//! Read `task` first, then `starting`, its start, and `repeating`, what it sends by the clock.
+//! `reading` finds the notices in commits, `outbox` orders their attempts,
+//! `timers` has the requests that may be sent again, `digests` the numbers of a day. `state` is
+//! what survives a restart, `place` its place in the journal, `status` what operators see.
+
+mod digests;
+mod outbox;
+mod place;
+mod reading;
+mod repeating;
+mod settings;
+mod starting;
+mod state;
+mod status;
+mod task;
+mod timers;
+
+pub use settings::Settings;
+pub(crate) use starting::{Given, NotStarted};
+pub(crate) use state::StateFile;
+pub(crate) use status::Board;
+pub use status::{DeadLetter, SinkStatus};
+pub(crate) use task::{Command, SinkTask, Unknown};

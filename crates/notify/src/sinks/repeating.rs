@@ -1,0 +1,110 @@
+//! The notices that a sink's task makes without a commit: reminders, escalations and digests.
+
+use std::time::Duration;
+
+use recount::ledger::Error;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::reading::{Close, Seen, readable};
+use super::starting::{names_of_pending, pending};
+use super::task::{SAVE_AFTER_DELIVERY, SinkTask};
+use crate::message::Notice;
+use crate::values::Occasion;
+
+/// The maximum time between two readings of the clock while a timer waits.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+impl SinkTask {
+    /// Counts a record for the digest.
+    pub(super) fn count(&mut self, seen: &Seen) {
+        if self.daily.is_none() || !self.plan.is_about(&seen.names) {
+            return;
+        }
+        let day = &mut self.state.day;
+        day.asked += u64::from(seen.opens.is_some());
+        day.in_doubt += u64::from(seen.occasions.contains(&Occasion::InDoubt));
+        match seen.closes.map(|(_, close)| close) {
+            Some(Close::Approved) => day.approved += 1,
+            Some(Close::Denied) => day.denied += 1,
+            Some(Close::Expired) => day.expired += 1,
+            Some(Close::Other) | None => {}
+        }
+    }
+
+    /// Queues the reminders and escalations that are due, of requests that still wait.
+    pub(super) async fn repeat_due(&mut self) -> Result<(), Error> {
+        for due in self.timers.due() {
+            let waiting = self.ledger.pending_in(due.session).await;
+            let waiting = readable(due.session, waiting)?.unwrap_or_default();
+            if !waiting.iter().any(|it| it.request == due.request) {
+                continue;
+            }
+            let place = (due.request, Some(due.call));
+            let (name, occasion) = (&self.sink.name, due.occasion);
+            let notice = Notice::of_call(name, occasion, due.at, due.session, place);
+            self.outbox.add(notice);
+            let repeated = (due.session, due.request, due.occasion);
+            self.state.repeated.insert(repeated);
+            self.save_within(SAVE_AFTER_DELIVERY);
+        }
+        Ok(())
+    }
+
+    /// Queues the digest, if it is due.
+    pub(super) async fn digest_if_due(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let Some((daily, last)) = self.daily else {
+            return Ok(());
+        };
+        let Some(today) = daily.due(last, now) else {
+            return Ok(());
+        };
+        let mut digest = std::mem::take(&mut self.state.day);
+        digest.date = today.to_string();
+        for it in pending(&self.ledger).await? {
+            digest.open += u64::from(self.plan.is_about(&names_of_pending(it)));
+        }
+        self.outbox
+            .add(Notice::of_day(&self.sink.name, now, digest));
+        self.daily = Some((daily, today));
+        self.state.last_digest = Some(today.to_string());
+        // Its numbers begin anew, so the queue with the old ones must be durable.
+        self.save_or_warn().await;
+        Ok(())
+    }
+
+    /// Completes when there may be something to do without a commit.
+    pub(super) fn wake(&self, is_idle: bool) -> impl Future<Output = ()> + use<> {
+        let retry = self.outbox.next_at(Instant::now()).filter(|_| is_idle);
+        let next = [retry, self.save_at].into_iter().flatten().min();
+        let timer = self.timers.next();
+        // A timer that is due at a reading of the clock is found also if the clock is set.
+        let looks = !self.timers.is_empty() || self.daily.is_some();
+        let reached = timer.map(|it| self.clock.reached(it));
+        async move {
+            let next = async {
+                match next {
+                    Some(next) => sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let reached = async {
+                match reached {
+                    Some(reached) => reached.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let look = async {
+                match looks {
+                    true => sleep(CLOCK_CHECK_INTERVAL).await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = next => {}
+                () = reached => {}
+                () = look => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The start of a sink's task: from its file, and from the requests that wait already.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use recount::engine::Clock;
+use recount::ledger::{Error, Ledger, PendingConfirmation};
+use recount::session::{Seq, SessionId, Timestamp};
+use tokio::sync::{mpsc, watch};
+
+use super::digests::Daily;
+use super::outbox::Outbox;
+use super::place::Place;
+use super::reading::readable;
+use super::state::{State, StateFile};
+use super::status::Board;
+use super::task::{Command, SinkTask};
+use super::timers::Timers;
+use crate::message::Links;
+use crate::routing::{Names, Plan};
+use crate::sending::{Sender, Sink};
+use crate::values::Occasion;
+
+/// The parts of a task that its notifier has.
+pub(crate) struct Given {
+    pub(crate) ledger: Ledger,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) links: Links,
+    pub(crate) board: Arc<Board>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// The reason why a task does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotStarted {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Ledger(#[from] Error),
+}
+
+impl From<recount_journal::Error> for NotStarted {
+    fn from(error: recount_journal::Error) -> NotStarted {
+        NotStarted::Ledger(error.into())
+    }
+}
+
+/// The requests that wait in sessions that can be read.
+///
+/// # Errors
+/// The error of the journal itself.
+pub(super) async fn pending(ledger: &Ledger) -> Result<Vec<PendingConfirmation>, Error> {
+    let none = SessionId(uuid::Uuid::nil());
+    Ok(readable(none, ledger.pending().await)?.unwrap_or_default())
+}
+
+/// The names of a request in a listing. Those of a sealed one are not known.
+pub(super) fn names_of_pending(pending: PendingConfirmation) -> Names {
+    Names {
+        tool: Some(pending.tool).filter(|_| !pending.sealed),
+        agent: Some(pending.agent).filter(|_| !pending.sealed),
+        labels: pending.labels,
+    }
+}
+
+impl SinkTask {
+    /// Prepares the task. A new sink starts at the end of the journal.
+    ///
+    /// # Errors
+    /// The error of the file, or that of the journal.
+    pub(crate) async fn new(
+        sink: Sink,
+        plan: Plan,
+        sender: Arc<Sender>,
+        file: StateFile,
+        given: Given,
+    ) -> Result<SinkTask, NotStarted> {
+        let journal = given.ledger.journal().as_ref();
+        let mut state = match file.read()? {
+            Some(state) if state.place.is_in(journal).await? => state,
+            Some(state) => {
+                let path = file.path().display();
+                tracing::warn!(%path, "the journal has another history: its end is the start");
+                let place = Place::at_end(journal).await?;
+                State { place, ..state }
+            }
+            None => State::at(Place::at_end(journal).await?),
+        };
+        let now = given.clock.now();
+        let daily = sink.digest.map(|time| Daily {
+            time,
+            zone: sink.zone,
+        });
+        let last = state.last_digest.as_ref().and_then(|it| it.parse().ok());
+        let daily = daily.map(|it| (it, it.last(last, now)));
+        state.last_digest = daily.map(|(_, last)| last.to_string());
+        let mut task = SinkTask {
+            outbox: Outbox::new(sink.patience, std::mem::take(&mut state.queue)),
+            timers: Timers::new(given.clock.clone()),
+            sink,
+            plan,
+            sender,
+            file,
+            state,
+            daily,
+            ledger: given.ledger,
+            clock: given.clock,
+            links: given.links,
+            board: given.board,
+            commands: given.commands,
+            stop: given.stop,
+            save_at: None,
+        };
+        task.find_waiting().await?;
+        // The place must be durable before a message that would have to be sent again.
+        task.save().await?;
+        task.publish();
+        Ok(task)
+    }
+
+    /// Adds the requests that wait already, so that they are sent again when they are due.
+    async fn find_waiting(&mut self) -> Result<(), Error> {
+        let mut waiting = BTreeSet::new();
+        if self.plan.has_timers() {
+            for it in pending(&self.ledger).await? {
+                waiting.insert((it.session, it.request));
+                let (request, call) = ((it.session, it.request), it.call);
+                let (asked, expires) = (it.requested_at, it.expires_at);
+                self.add_timers(request, call, &names_of_pending(it), asked, expires);
+            }
+        }
+        let known = |it: &(SessionId, Seq, Occasion)| waiting.contains(&(it.0, it.1));
+        self.state.repeated.retain(known);
+        Ok(())
+    }
+
+    pub(super) fn add_timers(
+        &mut self,
+        (session, request): (SessionId, Seq),
+        call: Seq,
+        names: &Names,
+        asked: Timestamp,
+        expires: Option<Timestamp>,
+    ) {
+        let mut dues = self.plan.dues(names, asked, expires);
+        let is_done = |occasion| self.state.repeated.contains(&(session, request, occasion));
+        dues.reminder = dues.reminder.filter(|_| !is_done(Occasion::Reminder));
+        dues.escalation = dues.escalation.filter(|_| !is_done(Occasion::Escalated));
+        self.timers.add((session, request), call, asked, dues);
+    }
+}

@@ -1,0 +1,11 @@
+//! The small values that the other rooms share.
+
+mod detail;
+mod name;
+mod occasion;
+mod zone;
+
+pub use detail::Detail;
+pub use name::{SinkName, UnfitName};
+pub use occasion::{Occasion, UnknownWord};
+pub use zone::Zone;

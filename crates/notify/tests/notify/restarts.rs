@@ -1,0 +1,135 @@
+//! Restarts: nothing is lost, and a repeated message has its id.
+
+use std::fs;
+use std::time::Duration;
+
+use recount::prelude::ToolConfirmation;
+use recount_notify::{Notifier, Occasion};
+
+use crate::receiver::{Receiver, within};
+use crate::world::{World, route, webhook};
+
+const A_MOMENT: Duration = Duration::from_secs(60);
+const BOTH: &[Occasion] = &[Occasion::Asked, Occasion::Decided];
+
+#[tokio::test]
+async fn new_sink_starts_at_the_end() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let before = world.ask("refund").await;
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    let _notifier = world.notify(settings).await;
+    world.answer(&before, ToolConfirmation::confirmed()).await;
+    assert_eq!(receiver.next().await.kind(), "recount.decided");
+}
+
+#[tokio::test]
+async fn next_start_continues_where_the_last_one_ended() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    let notifier = world.notify(settings.clone()).await;
+    world.ask("refund").await;
+    let first = receiver.next().await;
+    within(notifier.stop(A_MOMENT)).await;
+    let between = world.ask("refund").await;
+    let _notifier = world.notify(settings).await;
+    let second = receiver.next().await;
+    assert_ne!(first.id(), second.id());
+    assert_eq!(second.json()["data"]["request"], between.id.0.to_string());
+    assert!(receiver.is_quiet(), "a message was sent again");
+}
+
+/// The file is that of a moment before the delivery, as after a crash.
+#[tokio::test]
+async fn crash_repeats_a_message_with_its_id() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    let notifier = world.notify(settings.clone()).await;
+    let file = world.files().join("ops.json");
+    let before = fs::read(&file).unwrap();
+    world.ask("refund").await;
+    let first = receiver.next().await;
+    within(notifier.stop(A_MOMENT)).await;
+    fs::write(&file, before).unwrap();
+    let _notifier = world.notify(settings).await;
+    assert_eq!(receiver.next().await.id(), first.id());
+}
+
+#[tokio::test]
+async fn queued_message_survives_a_restart() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    receiver.answer(503, Some("3600"));
+    let notifier = world.notify(settings.clone()).await;
+    world.ask("refund").await;
+    let first = receiver.next().await;
+    assert_eq!(first.status, 503);
+    within(notifier.stop(A_MOMENT)).await;
+    let _notifier = world.notify(settings).await;
+    let again = receiver.next().await;
+    assert_eq!((again.status, again.id()), (204, first.id()));
+}
+
+#[tokio::test]
+async fn retry_after_is_heeded() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    receiver.answer(429, Some("3600"));
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    let notifier = world.notify(settings).await;
+    let asked = world.ask("refund").await;
+    assert_eq!(receiver.next().await.status, 429);
+    // The sink goes on to read, and sends nothing.
+    world.answer(&asked, ToolConfirmation::confirmed()).await;
+    within(async {
+        while notifier.sinks().await.unwrap()[0].queued < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(receiver.is_quiet());
+}
+
+#[tokio::test]
+async fn journal_with_another_history_is_followed_from_its_end() {
+    let mut receiver = Receiver::start().await;
+    let (first, second) = (World::new().await, World::new().await);
+    let mut settings = first.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    let notifier = first.notify(settings.clone()).await;
+    first.ask("refund").await;
+    receiver.next().await;
+    within(notifier.stop(A_MOMENT)).await;
+    let old = second.ask("refund").await;
+    settings.directory = first.files();
+    let _notifier = second.notify(settings).await;
+    second.answer(&old, ToolConfirmation::confirmed()).await;
+    assert_eq!(receiver.next().await.kind(), "recount.decided");
+}
+
+#[tokio::test]
+async fn unreadable_file_is_an_error_that_names_it() {
+    let (world, receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
+    fs::create_dir_all(world.files()).unwrap();
+    fs::write(world.files().join("ops.json"), "{").unwrap();
+    let (ledger, clock) = (world.engine.ledger().clone(), world.clock.clone());
+    let error = within(Notifier::start(ledger, clock, settings))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("ops.json"), "{error}");
+}
+
+#[tokio::test]
+async fn replaced_sinks_go_on_in_their_place() {
+    let (mut old, mut new) = (Receiver::start().await, Receiver::start().await);
+    let world = World::new().await;
+    let settings = world.settings(vec![webhook("ops", &old)], vec![route("ops", BOTH)]);
+    let notifier = world.notify(settings).await;
+    world.ask("refund").await;
+    old.next().await;
+    let settings = world.settings(vec![webhook("ops", &new)], vec![route("ops", BOTH)]);
+    within(notifier.replace(settings)).await.unwrap();
+    let second = world.ask("refund").await;
+    let message = new.next().await;
+    assert_eq!(message.json()["data"]["request"], second.id.0.to_string());
+    assert!(old.is_quiet() && new.is_quiet());
+    assert_eq!(notifier.sinks().await.unwrap().len(), 1);
+}
