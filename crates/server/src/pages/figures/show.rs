@@ -314,7 +314,9 @@ fn stacked<'g>(groups: impl Iterator<Item = &'g (String, Group)>) -> Vec<Stack> 
         },
         parts: parts(&group.ends),
     };
-    groups.map(stack).collect()
+    // A tool without an ended request has no bar.
+    let ended = groups.filter(|(_, group)| group.ends.all() > 0);
+    ended.map(stack).collect()
 }
 
 /// The parts of a bar, in the order of [`ENDS`].

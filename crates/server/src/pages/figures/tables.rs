@@ -10,7 +10,7 @@ use crate::pages::frame::{moment, said};
 /// A table that scrolls on a narrow screen.
 pub(super) fn table(label: &str, heads: &[&str], rows: Markup) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(label) {
+        div.scroll.dense tabindex="0" role="region" aria-label=(label) {
             table {
                 thead {
                     tr {

@@ -40,6 +40,7 @@ pub(super) fn lasted(us: i64) -> String {
         small => format!("{large} {large_unit} {small} {small_unit}"),
     };
     match seconds {
+        _ if us < 100_000 => "under 0.1 s".to_owned(),
         ..10 => format!("{:.1} s", us as f64 / 1e6),
         10..60 => format!("{seconds} s"),
         60..3_600 => two(seconds / 60, "min", seconds % 60, "s"),
@@ -71,6 +72,7 @@ mod tests {
     #[test]
     fn time_has_its_two_largest_units() {
         let of = |seconds: f64| lasted((seconds * 1e6) as i64);
+        assert_eq!(of(0.05), "under 0.1 s");
         assert_eq!(of(0.25), "0.2 s");
         assert_eq!(of(59.0), "59 s");
         assert_eq!(of(60.0), "1 min");

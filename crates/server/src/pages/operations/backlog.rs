@@ -30,7 +30,7 @@ pub(super) fn shown(work: &Work, now: Timestamp) -> Markup {
         }
         @if rows.is_empty() { p.quiet { "No call is open." } }
         @else {
-            (table("Open calls by agent and tool", &HEADS, html! {
+            (table("Open calls by agent and tool", &HEADS, 2..7, html! {
                 @for ((agent_name, tool_name), waits) in rows.iter().take(ROWS_MAX) {
                     tr {
                         td { (agent(agent_name)) }

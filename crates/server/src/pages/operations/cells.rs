@@ -1,5 +1,7 @@
 //! The links and names that several sections show.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
 use recount::session::{Actor, Seq, SessionId};
 use recount_telling::acted_in_short;
@@ -30,13 +32,16 @@ pub(super) fn tool(name: &str) -> Markup {
     }
 }
 
-/// The link to a session, by the id that people gave it.
+/// The link to a session, by the id that people gave it, or by the ends of its own id.
 pub(super) fn session(frame: &Frame, id: SessionId, external: Option<&str>) -> Markup {
+    let text = id.to_string();
+    let (first, last) = text.split_at_checked(8).unwrap_or((&text, ""));
+    let last = last.get(last.len().saturating_sub(4)..).unwrap_or_default();
     html! {
-        a href=(frame.links().session(id)) {
+        a href=(frame.links().session(id)) title=(text) {
             @match external {
                 Some(external) => (said(external)),
-                None => code { (id) },
+                None => code { (first) "…" (last) },
             }
         }
     }
@@ -68,12 +73,18 @@ pub(super) fn section(id: &str, title: &str, state: &str, body: Markup) -> Marku
     }
 }
 
-/// A table that scrolls on a narrow screen.
-pub(super) fn table(label: &str, heads: &[&str], rows: Markup) -> Markup {
+/// A table that scrolls on a narrow screen. `numbers` are the columns of numbers.
+pub(super) fn table(label: &str, heads: &[&str], numbers: Range<usize>, rows: Markup) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(label) {
+        div.scroll.dense tabindex="0" role="region" aria-label=(label) {
             table {
-                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                thead {
+                    tr {
+                        @for (at, head) in heads.iter().enumerate() {
+                            th.number[numbers.contains(&at)] scope="col" { (head) }
+                        }
+                    }
+                }
                 tbody { (rows) }
             }
         }

@@ -75,7 +75,7 @@ pub(super) fn shown(frame: &Frame, rows: &[Row], all: usize, now: Timestamp) -> 
     let body = html! {
         @if rows.is_empty() { p.quiet { "No client runs a call." } }
         @else {
-            (table("Calls that clients run", &HEADS, html! {
+            (table("Calls that clients run", &HEADS, 0..0, html! {
                 @for row in rows { (one(frame, row, now)) }
             }))
             (more(all))

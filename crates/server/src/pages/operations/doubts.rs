@@ -16,7 +16,7 @@ pub(super) fn shown(frame: &Frame, doubts: &[PendingConfirmation], now: Timestam
             p.quiet {
                 "These calls were interrupted. Their cards take the outcome that you find."
             }
-            (table("Calls in doubt", &HEADS, html! {
+            (table("Calls in doubt", &HEADS, 0..0, html! {
                 @for doubt in doubts.iter().take(ROWS_MAX) {
                     tr {
                         td { (card(frame, doubt.session, doubt.call, &doubt.tool)) }

@@ -27,7 +27,7 @@ pub(super) fn shown(frame: &Frame, erasures: &[(SessionId, Erasure)]) -> Markup 
     let body = html! {
         @if erasures.is_empty() { p.quiet { "No erasure is on record." } }
         @else {
-            (table("Erasures", &HEADS, html! {
+            (table("Erasures", &HEADS, 0..0, html! {
                 @for (id, erasure) in erasures.iter().take(ROWS_MAX) {
                     tr {
                         td { (session(frame, *id, None)) }

@@ -11,8 +11,8 @@ use crate::access::Role;
 use crate::pages::frame::{Frame, relative};
 use crate::routes::Caller;
 
-const HEADS: [&str; 7] = [
-    "Tool", "Agent", "Session", "Given by", "Given", "Used", "Ends",
+const HEADS: [&str; 8] = [
+    "Tool", "Agent", "Session", "Given by", "Given", "Used", "Ends", "Revoke",
 ];
 
 pub(super) fn shown(
@@ -33,7 +33,7 @@ pub(super) fn shown(
                 "A standing leave is an approval that also allows later calls of its tool in its "
                 "session."
             }
-            (table("Standing leaves", &HEADS, html! {
+            (table("Standing leaves", &HEADS, 5..6, html! {
                 @for leave in leaves.iter().take(ROWS_MAX) { (one(caller, frame, leave, now)) }
             }))
             (more(leaves.len()))
@@ -65,7 +65,10 @@ fn one(caller: &Caller, frame: &Frame, leave: &LeaveInForce, now: Timestamp) -> 
                     AllowFor::Until(until) => (relative(until, now)),
                     AllowFor::Count(_) => span.quiet { "by its number" },
                 }
+            }
+            td {
                 @if may_revoke { (revoking(frame, leave)) }
+                @else { span.quiet { "not yours" } }
             }
         }
     }

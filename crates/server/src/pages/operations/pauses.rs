@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use recount::ledger::{ListedPause, PauseTarget};
 use recount::session::{PauseScope, Timestamp};
 
-use super::cells::{ROWS_MAX, more, section, session, who};
+use super::cells::{ROWS_MAX, more, section, who};
 use super::switches::fields_of;
 use crate::access::Role;
 use crate::pages::frame::{Frame, relative, said};
@@ -73,7 +73,10 @@ fn one(frame: &Frame, row: &Row, at: usize, now: Timestamp) -> Markup {
     html! {
         p {
             strong { (scope(&pause.scope)) }
-            @if let Some(id) = row.pause.session { " of session " (session(frame, id, None)) }
+            @if let Some(id) = row.pause.session {
+                " of session "
+                a href=(frame.links().session(id)) { code { (id) } }
+            }
         }
         @if let Some(reason) = &pause.reason { p { (said(reason)) } }
         p.quiet { "paused by " (who(&pause.by)) " " (relative(pause.since, now)) }
@@ -118,7 +121,7 @@ pub(super) fn beginning(caller: &Caller, frame: &Frame, agents: &BTreeSet<&str>)
     };
     let agents: Vec<&str> = agents.iter().copied().filter(operates).collect();
     html! {
-        section.card aria-labelledby="pause-title" {
+        section.card.switch aria-labelledby="pause-title" {
             h2 id="pause-title" { "Pause" }
             p.quiet {
                 "Nothing in a pause starts. Calls that run go on, unless you cancel them, and what a "

@@ -51,7 +51,7 @@ pub(super) fn shown(runners: &BTreeMap<String, Runner>) -> Markup {
     let body = html! {
         @if runners.is_empty() { p.quiet { "This process has no agent." } }
         @else {
-            (table("Agents and their sessions", &HEADS, html! {
+            (table("Agents and their sessions", &HEADS, 2..4, html! {
                 @for (name, runner) in runners {
                     tr {
                         td { (agent(name)) }

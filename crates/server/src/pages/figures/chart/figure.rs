@@ -34,21 +34,16 @@ pub(super) fn figure(labels: Labels<'_>, height: f64, drawing: &Markup) -> Marku
     }
 }
 
-/// A chart over time: horizontal lines with their labels, and the times of the first, the middle
-/// and the last interval.
+/// A chart over time: horizontal lines with their labels, the starts of the first interval and of
+/// the middle one, and its end, which is now.
 pub(super) fn over_time(
     labels: Labels<'_>,
     lines: &[(f64, String)],
     times: &[String],
     drawing: &Markup,
 ) -> Markup {
-    let last = times.len().saturating_sub(1);
     let below = TOP + PLOT + 16.0;
-    let named = [
-        (0, "start", "0%"),
-        (last / 2, "middle", "50%"),
-        (last, "end", "100%"),
-    ];
+    let named = [(0, "start", "0%"), (times.len() / 2, "middle", "50%")];
     let all = html! {
         @for (share, label) in lines {
             @let y = TOP + PLOT * (1.0 - share);
@@ -61,6 +56,7 @@ pub(super) fn over_time(
                 text x=(x) y=(below) text-anchor=(anchor) { (time) }
             }
         }
+        text x="100%" y=(below) text-anchor="end" { "now" }
     };
     figure(labels, TOP + PLOT + BOTTOM, &all)
 }

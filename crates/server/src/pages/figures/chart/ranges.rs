@@ -8,7 +8,8 @@ use super::figure::{Labels, PLOT, TOP, over_time, percent};
 const SECOND: f64 = 1e6;
 
 /// The lines of the scale, in microseconds. The scale is logarithmic: seconds and days fit on it.
-const LINES: [(f64, &str); 10] = [
+const LINES: [(f64, &str); 11] = [
+    (0.1 * SECOND, "0.1 s"),
     (SECOND, "1 s"),
     (10.0 * SECOND, "10 s"),
     (60.0 * SECOND, "1 min"),
@@ -104,7 +105,7 @@ mod tests {
         let labels = |all: &[Marks]| -> Vec<String> {
             Scale::of(all).lines().into_iter().map(|it| it.1).collect()
         };
-        assert_eq!(labels(&[marks(None)]), ["1 s", "10 s"]);
+        assert_eq!(labels(&[marks(None)]), ["0.1 s", "1 s"]);
         let some = [marks(Some((20_000_000, 90_000_000)))];
         assert_eq!(labels(&some), ["10 s", "1 min", "10 min"]);
         let long = [marks(Some((i64::MAX, i64::MAX)))];
