@@ -356,7 +356,10 @@ def keyboard_alone(stage: Stage) -> None:
                 break
         expect(link).to_be_focused()
         page.keyboard.press("Enter")
+        # A key before the page is there would be one of the page before.
+        expect(page.get_by_role("heading", name="Refund this order?")).to_be_visible()
         page.keyboard.press("d")
+        expect(page.get_by_label("Reason")).to_be_focused()
         page.keyboard.type("by keyboard")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
