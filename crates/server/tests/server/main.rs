@@ -31,6 +31,7 @@ mod matrix;
 mod proxies;
 mod repeating;
 mod reports;
+mod rests;
 mod revoking;
 mod sealing;
 mod streams;
