@@ -1,8 +1,8 @@
 //! The HTTP API and the pages beside sessions that work: the list of what waits, the price of a
 //! call that a client runs, the time to a page, and the price of open tabs.
 //!
-//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `client`, `inbox`,
-//! `session`, `tabs`;
+//! `cargo bench -p recount-server --bench server`, or with one of `pending`, `sealed`, `client`,
+//! `inbox`, `session`, `tabs`;
 //! `--seconds` is the length of the load. The requests come from a process of their own.
 
 #![expect(
@@ -80,7 +80,7 @@ fn main() {
         .expect("a runtime");
     let directory = machine::scratch();
     runtime.block_on(async {
-        let served = Served::start(&directory.path().join("journal"), &figures).await;
+        let served = Served::start(&directory.path().join("journal"), &figures, false).await;
         if arguments.wants("client") {
             client_runs::measure(&served, &figures, &directory.path().join("raw")).await;
         }
@@ -94,22 +94,28 @@ fn main() {
             pages::tabs(&served, &figures).await;
         }
         if arguments.wants("pending") {
-            pending(&served, &figures, 0).await;
-            pending(&served, &figures, 64).await;
+            pending("pending", &served, &figures, 0).await;
+            pending("pending", &served, &figures, 64).await;
         }
         served.end().await;
+        if arguments.wants("sealed") {
+            let served = Served::start(&directory.path().join("sealed"), &figures, true).await;
+            pending("sealed", &served, &figures, 0).await;
+            pending("sealed", &served, &figures, 64).await;
+            served.end().await;
+        }
     });
     neighbours.report();
 }
 
 /// The latency of the list of what waits, beside so many sessions that step without a rest.
-async fn pending(served: &Served, figures: &Figures, stepping: usize) {
+async fn pending(name: &str, served: &Served, figures: &Figures, stepping: usize) {
     let steps = served.step(stepping).await;
     let told = load::run(&served.address, &served.viewer, RATE, figures.seconds).await;
     let made = steps.end().await;
     let p99 = Duration::from_secs_f64(told.number("p99_us") / 1e6);
     println!(
-        "pending: {RATE} requests a second beside {stepping} stepping sessions ({:.0} steps a \
+        "{name}: {RATE} requests a second beside {stepping} stepping sessions ({:.0} steps a \
          second): p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms of {} responses: {}",
         made as f64 / figures.seconds as f64,
         told.number("p50_us") / 1e3,

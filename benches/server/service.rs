@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use recount::engine::{Clock, SystemClock};
+use recount::journal::seal::{FileKeyStore, MasterKey};
 use recount::prelude::*;
 use recount::session::{Json, SessionId};
 use recount_server::{Access, Grant, NewToken, Rates, Role, Service, TokenStore};
@@ -42,17 +43,24 @@ pub(crate) struct Stepping {
 }
 
 impl Served {
-    /// Opens the sessions, and listens.
-    pub(crate) async fn start(journal: &Path, figures: &Figures) -> Served {
+    /// Opens the sessions, sealed or in clear, and listens.
+    pub(crate) async fn start(journal: &Path, figures: &Figures, sealed: bool) -> Served {
         let look_up = T::simple("look_up", "Looks an order up", |args| async move {
             Ok(json!({"order": args.get("order"), "status": "shipped"}))
         });
         let refund = T::simple("refund", "Refunds", |_| async { Ok(json!({})) });
         let refund = T::confirm(refund, "Refund this order?");
         let pack = T::client("pack", "Packs an order", json!({"type": "object"}));
-        let agent = Agent::new().tools(look_up).tools(refund).tools(pack);
-        let engine = Engine::builder(journal).agent("shop", agent);
-        let engine = engine.open().await.expect("an engine");
+        let mut agent = Agent::new().tools(look_up).tools(refund).tools(pack);
+        let mut engine = Engine::builder(journal);
+        if sealed {
+            agent = agent.sealed();
+            let master = MasterKey::from_text(&"0f".repeat(32)).expect("a master key");
+            let keys = FileKeyStore::create(journal.with_extension("keys"), master);
+            engine = engine.keys(Arc::new(keys.expect("a key store")));
+        }
+        let engine = engine.agent("shop", agent).open().await;
+        let engine = engine.expect("an engine");
         let numbers: Vec<usize> = (0..figures.sessions).collect();
         for some in numbers.chunks(64) {
             let some = some.iter().map(|&number| {

@@ -26,6 +26,7 @@ mod stranger;
 mod totals;
 mod unread_session;
 mod verdict;
+mod window;
 
 pub use audited_call::{
     AuditedCall, Cancellation, End, Held, LeaveUse, PolicyVerdict, ProgramWord, Reconciliation,
@@ -37,6 +38,8 @@ pub use csv::{COLUMNS, Csv};
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;
 pub use question::{EarlierApproval, Question, QuestionEnd, RefusedAnswer};
+#[doc(hidden)]
+pub use report::{CallsPage, calls_after};
 pub use report::{Report, calls_of, decisions};
 pub use row::Row;
 pub use stranger::{Stranger, StrangerOf};

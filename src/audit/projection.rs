@@ -12,6 +12,7 @@ use super::audited_call::{
 use super::catalog_note::CatalogNote;
 use super::question::{QuestionEnd, RefusedAnswer};
 use super::verdict::Verdict;
+use super::window::{Window, is_final};
 use crate::session::{
     Actor, Catalog, Deadline, Decision, Event, Fact, Finding, FunctionCallReceived, Gates, Hook,
     HookAnswered, Leave, ObjectHash, Observation, Outcome, OutcomeFound, Phase, Seq, Session,
@@ -25,6 +26,8 @@ pub(super) struct CallProjection {
     sealed: bool,
     opened: Option<SessionOpened>,
     pub(super) calls: BTreeMap<Seq, AuditedCall>,
+    /// The calls that are kept.
+    pub(super) window: Window,
     /// The changes of the session's tools while it lived.
     pub(super) catalogs: Vec<CatalogNote>,
     /// The call of each confirmation request.
@@ -33,12 +36,13 @@ pub(super) struct CallProjection {
 
 impl CallProjection {
     /// Creates an empty projection.
-    pub(super) fn new(session: Session, sealed: bool) -> CallProjection {
+    pub(super) fn new(session: Session, sealed: bool, window: Window) -> CallProjection {
         CallProjection {
             session,
             sealed,
             opened: None,
             calls: BTreeMap::new(),
+            window,
             catalogs: Vec::new(),
             questions: BTreeMap::new(),
         }
@@ -57,6 +61,11 @@ impl CallProjection {
             Event::Decided(decision) => self.decided(decision, fact),
         }
         self
+    }
+
+    /// True if no further record changes the kept calls.
+    pub(super) fn is_final(&self) -> bool {
+        self.window.is_full() && self.calls.values().all(is_final)
     }
 
     /// Returns the rows, in the order of the calls.
@@ -391,7 +400,7 @@ impl CallProjection {
 
     fn received(&mut self, it: &FunctionCallReceived, fact: &Fact, hash: ObjectHash) {
         // A redelivery is recorded, but is not another call.
-        if !self.session.calls.contains_key(&fact.seq) {
+        if !self.session.calls.contains_key(&fact.seq) || !self.window.takes(fact.seq, it) {
             return;
         }
         let session = self.session.id;

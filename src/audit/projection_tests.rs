@@ -19,7 +19,7 @@ use crate::testing::{History, Toolbox, history, toolbox};
 pub(super) fn rows(history: &History) -> Vec<AuditedCall> {
     let library = history.session().library().clone();
     let session = Session::with_library(history.session().id, library);
-    let projection = CallProjection::new(session, false);
+    let projection = CallProjection::new(session, false, Window::all());
     let hash = |fact: &Fact| ObjectHash::of(&fact.seq.0.to_be_bytes());
     let told = history.facts().iter();
     told.fold(projection, |projection, fact| {

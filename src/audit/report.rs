@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use recount_journal::Head;
 use serde::Serialize;
+use tokio::task::yield_now;
 
 use super::audited_call::AuditedCall;
 use super::catalog_note::CatalogNote;
@@ -13,11 +14,15 @@ use super::projection::CallProjection;
 use super::stranger::{Names, Stranger};
 use super::totals::Totals;
 use super::unread_session::{Unread, UnreadSession};
+use super::window::Window;
 use crate::ledger::{Entry, Erasure, Error, Ledger};
 use crate::session::{ObjectHash, Seq, Session, SessionId, Timestamp};
 
 /// The number of records read at a time.
 const PAGE: usize = 1024;
+
+/// The number of records projected at a time. Their bodies are in memory together.
+const PROJECTED: usize = 128;
 
 /// The audit of a whole journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -131,6 +136,42 @@ pub async fn calls_of(ledger: &Ledger, session: SessionId) -> Result<Vec<Audited
     Ok(projection.rows().collect())
 }
 
+/// A page of the calls of one session.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallsPage {
+    /// The calls, in the order of their records.
+    pub calls: Vec<AuditedCall>,
+    /// True if further calls follow.
+    pub more: bool,
+}
+
+/// Returns at most `limit` calls of a session after a call, or fewer once their arguments have
+/// `bytes`, but at least one.
+///
+/// The session is folded from its first record, and up to its last one unless the calls of the page
+/// are final before. Only those calls and a few records are in memory.
+///
+/// # Errors
+/// Those of [`calls_of`].
+#[doc(hidden)]
+pub async fn calls_after(
+    ledger: &Ledger,
+    session: SessionId,
+    after: Seq,
+    limit: usize,
+    bytes: usize,
+) -> Result<CallsPage, Error> {
+    if session.0.is_nil() || ledger.journal().head(session.0).await?.is_none() {
+        return Err(Error::UnknownSession { session });
+    }
+    let window = Window::after(after, limit, bytes);
+    let projection = project_in(ledger, session, window, |_| ()).await?;
+    let more = projection.window.is_full();
+    let calls = projection.rows().collect();
+    Ok(CallsPage { calls, more })
+}
+
 /// Returns the sessions that may have selected calls.
 async fn sessions(
     ledger: &Ledger,
@@ -145,12 +186,22 @@ async fn sessions(
 pub(super) async fn project(
     ledger: &Ledger,
     id: SessionId,
+    progress: impl FnMut(u64),
+) -> Result<CallProjection, Error> {
+    project_in(ledger, id, Window::all(), progress).await
+}
+
+/// Projects the calls of the window. Further calls are only folded.
+async fn project_in(
+    ledger: &Ledger,
+    id: SessionId,
+    window: Window,
     mut progress: impl FnMut(u64),
 ) -> Result<CallProjection, Error> {
     let mut next = Seq(1);
-    let mut entries = ledger.entries(id, next, PAGE).await?;
+    let mut entries = ledger.entries(id, next, PROJECTED).await?;
     let sealed = entries.first().is_some_and(Entry::is_sealed);
-    let mut projection = CallProjection::new(Session::new(id), sealed);
+    let mut projection = CallProjection::new(Session::new(id), sealed, window);
     while let Some(last) = entries.last() {
         next = last.seq.next();
         for entry in &entries {
@@ -163,7 +214,12 @@ pub(super) async fn project(
             projection = projection.apply(&fact, hash);
         }
         progress(next.0 - 1);
-        entries = ledger.entries(id, next, PAGE).await?;
+        if projection.is_final() {
+            break;
+        }
+        // Other tasks of the thread can run: a long session takes a while.
+        yield_now().await;
+        entries = ledger.entries(id, next, PROJECTED).await?;
     }
     Ok(projection)
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::audit::{LabelFilter, QuestionEnd, Verdict};
+use crate::prelude::{Actor, Agent, Engine};
 use crate::session::{Outcome, Rule};
 
 fn corpus() -> Vec<PathBuf> {
@@ -29,14 +30,68 @@ fn corpus() -> Vec<PathBuf> {
     files
 }
 
-fn told(file: &Path, filter: &Filter) -> Report {
+/// The ledger of a journal of the corpus, and the directory in which it is.
+fn imported(file: &Path) -> (Ledger, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     let bytes = std::fs::read(file).unwrap();
     crate::ledger::import(&bytes[..], &path, None).unwrap();
     let journal = DiskJournal::options(&path).read_only().open().unwrap();
-    let ledger = Ledger::new(Arc::new(journal));
+    (Ledger::new(Arc::new(journal)), directory)
+}
+
+fn told(file: &Path, filter: &Filter) -> Report {
+    let (ledger, _directory) = imported(file);
     block_on(decisions(&ledger, filter, |_, _| ())).unwrap()
+}
+
+/// The calls of a session in pages of so many calls and bytes.
+fn in_pages(ledger: &Ledger, id: SessionId, limit: usize, bytes: usize) -> Vec<AuditedCall> {
+    let (mut calls, mut after) = (Vec::new(), Seq(0));
+    loop {
+        let page = block_on(calls_after(ledger, id, after, limit, bytes)).unwrap();
+        assert!(page.calls.len() <= limit);
+        calls.extend(page.calls);
+        match calls.last() {
+            Some(last) if page.more => after = last.seq,
+            Some(_) | None => return calls,
+        }
+    }
+}
+
+#[test]
+fn pages_of_every_corpus_session_have_each_call_once() {
+    let mut longest = 0;
+    for file in corpus() {
+        let (ledger, _directory) = imported(&file);
+        let (id, _) = block_on(ledger.session_heads()).unwrap()[0];
+        let all = block_on(calls_of(&ledger, id)).unwrap();
+        for (limit, bytes) in [(1, usize::MAX), (3, usize::MAX), (usize::MAX, 1)] {
+            let paged = in_pages(&ledger, id, limit, bytes);
+            assert_eq!(paged, all, "{}, by {limit}", file.display());
+        }
+        longest = longest.max(all.len());
+    }
+    assert!(longest > 3, "the corpus has sessions of several pages");
+}
+
+#[tokio::test]
+async fn page_of_final_calls_reads_no_further() {
+    let engine = Engine::in_memory().agent("desk", Agent::new().model("none").strict());
+    let engine = engine.open().await.unwrap();
+    let session = engine.session("desk").open().await.unwrap();
+    for nth in 0..PROJECTED {
+        let by = Actor::embedder("pipeline");
+        let _ = session.call_function("unknown", json!({"nth": nth}), by).await;
+    }
+    let (ledger, id) = (engine.ledger(), session.session_id());
+    let mut read = 0;
+    let window = Window::after(Seq(0), 1, usize::MAX);
+    let projection = project_in(ledger, id, window, |records| read = records).await;
+    assert_eq!(projection.unwrap().rows().count(), 1);
+    assert_eq!(read, PROJECTED as u64);
+    let last = in_pages(ledger, id, 50, usize::MAX);
+    assert_eq!(last.len(), PROJECTED);
 }
 
 fn story(name: &str) -> Report {

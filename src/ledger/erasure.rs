@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use recount_journal::Record;
-use recount_journal::seal;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -161,12 +160,8 @@ impl Ledger {
             return Err(EraseError::InClear { session });
         }
         let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
-        let has_key = match keys.key(session.0).await {
-            Ok(key) => key.is_some(),
-            // A key that cannot be unwrapped is still a key and is deleted, too.
-            Err(seal::Error::DoesNotOpen { .. } | seal::Error::Malformed { .. }) => true,
-            Err(error) => return Err(Error::from(error).into()),
-        };
+        // A key that cannot be unwrapped is still a key and is deleted, too.
+        let has_key = self.has_key(session).await?;
         if has_key {
             let open = self.journal().open_work_of(session.0).await;
             let mut open = open.map_err(Error::from)?;
@@ -239,6 +234,30 @@ impl Ledger {
         }
     }
 
+    /// Returns the sessions whose erasure is on record after `seen` in the journal's own stream,
+    /// and the last seq of that stream. Without a new record nothing is read.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    #[doc(hidden)]
+    pub async fn erased_after(&self, seen: Seq) -> Result<(Vec<SessionId>, Seq), Error> {
+        let head = self.own_head().await?.map_or(0, |head| head.seq);
+        let (mut erased, mut next) = (Vec::new(), seen.0 + 1);
+        while next <= head {
+            let lines = self.journal().read(Uuid::nil(), next, PAGE).await?;
+            if lines.is_empty() {
+                break;
+            }
+            next += lines.len() as u64;
+            // Invalid records are skipped here; `verify` reports them.
+            let records = lines.iter().filter_map(|line| line.record().ok());
+            let deleted = records.filter(|it| it.kind == ERASED);
+            let named = deleted.filter_map(|it| serde_json::from_str(it.body.get()).ok());
+            erased.extend(named.map(|it: Erased| it.session));
+        }
+        Ok((erased, Seq(next - 1)))
+    }
+
     /// Appends a record to the journal's own stream.
     async fn note(
         &self,
@@ -295,7 +314,7 @@ pub(super) fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: 
 mod tests {
     use std::sync::Arc;
 
-    use recount_journal::seal::{KeyStore, MemoryKeyStore, SessionKey};
+    use recount_journal::seal::{self, KeyStore, MemoryKeyStore, SessionKey};
     use recount_journal::{
         Append, Draft, Hash, Journal, MemoryJournal, OpenItem, WorkChange, block_on,
     };
@@ -353,6 +372,9 @@ mod tests {
         assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
         assert_eq!(block_on(keys.kept(SESSION.0, "resumption")).unwrap(), None);
         assert!(block_on(keys.key(Uuid::from_u128(8))).unwrap().is_some());
+        let seen = |after| block_on(ledger.erased_after(Seq(after))).unwrap();
+        assert_eq!(seen(0), (vec![SESSION], Seq(2)));
+        assert_eq!(seen(2), (vec![], Seq(2)));
         assert_eq!(erase(&ledger, "bob", 30).unwrap(), erased);
 
         // The key store was restored from an earlier copy.

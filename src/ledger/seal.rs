@@ -75,6 +75,18 @@ impl Ledger {
         }
     }
 
+    /// Returns true if the session has a key here, whether or not the key can be used.
+    ///
+    /// # Errors
+    /// The error of a key store that cannot be read.
+    #[doc(hidden)]
+    pub async fn has_key(&self, session: SessionId) -> Result<bool, Error> {
+        match self.keys() {
+            Some(keys) => Ok(keys.has_key(session.0).await?),
+            None => Ok(false),
+        }
+    }
+
     /// Returns the key of a session. Creates the key if the session has none.
     ///
     /// # Errors

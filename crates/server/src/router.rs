@@ -15,7 +15,7 @@ use crate::metrics::count;
 use crate::openapi::{Outline, complete};
 use crate::pages;
 use crate::problems::{Code, Problem};
-use crate::requests::{BodyTime, run_once};
+use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
 use crate::routes::reports::{audit, checking, export, metrics};
 use crate::routes::{
@@ -72,6 +72,7 @@ impl Service {
             .layer(Extension(BodyTime(self.body_time)))
             .layer(from_fn(with_headers))
             .layer(from_fn_with_state(self.counters.clone(), count))
+            .layer(from_fn_with_state(BodyTime(self.body_time), finish_body))
             .with_state(self)
     }
 }

@@ -27,6 +27,13 @@ const STREAMS_MAX: usize = 256;
 /// The default maximum number of streams of one principal.
 const STREAMS_EACH: usize = 64;
 
+/// The maximum number of sessions that are folded for their calls at the same time. Each takes up
+/// to a page of calls in memory, or all calls of a session for the audit.
+const PROJECTIONS_MAX: usize = 8;
+
+/// The maximum number of them for one principal.
+const PROJECTIONS_EACH: usize = 4;
+
 /// An HTTP service over an engine, with its limits. [`router`](crate::router) is the short form
 /// with the defaults.
 ///
@@ -56,6 +63,8 @@ pub struct Service {
     pub(crate) waits: Places,
     /// The places of streams.
     pub(crate) streams: Places,
+    /// The places of requests that fold a session for its calls.
+    pub(crate) projections: Places,
     pub(crate) counters: Arc<Counters>,
     pub(crate) body_max: usize,
     /// The maximum time for the body of a request.
@@ -80,6 +89,7 @@ impl Service {
             held: Arc::default(),
             waits: Places::new(WAITS_MAX, WAITS_EACH),
             streams: Places::new(STREAMS_MAX, STREAMS_EACH),
+            projections: Places::new(PROJECTIONS_MAX, PROJECTIONS_EACH),
             counters: Arc::default(),
             body_max: BODY_BYTES_MAX,
             body_time: BODY_TIME_MAX,

@@ -209,6 +209,15 @@ impl FileKeyStore {
     }
 }
 
+/// True if there is a file. Its content is not read.
+fn is_there(path: &Path) -> Result<bool, Error> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(format!("look for {}", path.display()))(error)),
+    }
+}
+
 fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -219,6 +228,10 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 impl KeyStore for FileKeyStore {
     fn key(&self, session: Uuid) -> BoxFuture<'_, Result<Option<SessionKey>, Error>> {
         Box::pin(async move { self.read_key(session) })
+    }
+
+    fn has_key(&self, session: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
+        Box::pin(async move { is_there(&self.file(session, KEY)) })
     }
 
     fn create_key(&self, session: Uuid) -> BoxFuture<'_, Result<SessionKey, Error>> {

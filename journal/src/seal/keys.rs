@@ -28,6 +28,22 @@ pub trait KeyStore: Send + Sync + 'static {
     /// Fails if the store cannot be read, or the stored key was altered.
     fn key(&self, session: Uuid) -> BoxFuture<'_, Result<Option<SessionKey>, Error>>;
 
+    /// Returns true if the session has a key, whether or not the key can be used.
+    ///
+    /// By default the key is read. A store may find this out with less work.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    fn has_key(&self, session: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
+        Box::pin(async move {
+            match self.key(session).await {
+                Ok(key) => Ok(key.is_some()),
+                Err(Error::DoesNotOpen { .. } | Error::Malformed { .. }) => Ok(true),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
     /// Returns the key of a session, and creates it if needed. It is durable before it is returned.
     ///
     /// # Errors

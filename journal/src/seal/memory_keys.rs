@@ -47,6 +47,11 @@ impl KeyStore for MemoryKeyStore {
         Box::pin(async { Ok(key) })
     }
 
+    fn has_key(&self, session: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
+        let has_key = self.lock().keys.contains_key(&session);
+        Box::pin(async move { Ok(has_key) })
+    }
+
     fn create_key(&self, session: Uuid) -> BoxFuture<'_, Result<SessionKey, Error>> {
         Box::pin(async move {
             let mut inner = self.lock();

@@ -18,71 +18,103 @@ type Name = (SessionId, Seq, RequestId, u32);
 
 /// The requests that were read.
 #[derive(Clone, Default)]
-pub(super) struct Asked(Arc<Mutex<BTreeMap<Name, PendingConfirmation>>>);
+pub(super) struct Asked(Arc<Mutex<BTreeMap<Name, Kept>>>);
+
+/// A request in memory.
+#[derive(Clone)]
+struct Kept {
+    request: PendingConfirmation,
+    /// True if its session is sealed. The request then ends with the key.
+    of_sealed: bool,
+}
 
 impl Asked {
-    fn table(&self) -> MutexGuard<'_, BTreeMap<Name, PendingConfirmation>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<Name, Kept>> {
         // Each change is one step, so a panic elsewhere leaves a whole table.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Divides the items into known requests and unknown items.
-    fn known(&self, items: &[OpenItem]) -> (Vec<PendingConfirmation>, Vec<OpenItem>) {
-        let (mut known, mut unknown) = (Vec::with_capacity(items.len()), Vec::new());
-        let table = self.table();
-        for item in items {
-            match name(item).and_then(|name| table.get(&name)) {
-                Some(found) => known.push(found.clone()),
-                None => unknown.push(item.clone()),
-            }
-        }
-        (known, unknown)
+    fn find(&self, item: &OpenItem) -> Option<Kept> {
+        self.table().get(&name(item)?).cloned()
     }
 
-    fn keep(&self, name: Name, request: PendingConfirmation) {
+    fn keep(&self, name: Name, request: Kept) {
         let mut table = self.table();
         if table.len() >= ASKED_MAX {
             table.clear();
         }
         table.insert(name, request);
     }
+
+    /// Drops the requests of a session.
+    pub(super) fn drop_all_of(&self, session: SessionId) {
+        self.table().retain(|(of, ..), _| *of != session);
+    }
 }
 
 impl Catalogue {
     /// Returns the confirmation requests of these open items, in any order.
     ///
-    /// A request that needs several approvals is read each time, because they change. So is one of
-    /// a sealed session: its key may be erased at any time, and its content with it.
+    /// A request that needs several approvals is read each time, because they change.
     pub(crate) async fn pending_of(
         &self,
         items: &[OpenItem],
     ) -> Result<Vec<PendingConfirmation>, Error> {
-        let (mut pending, unknown) = self.asked.known(items);
-        if unknown.is_empty() {
-            return Ok(pending);
-        }
-        let names: BTreeMap<_, _> = unknown
-            .iter()
-            .filter_map(name)
-            .map(|name| ((name.0, name.1), name))
-            .collect();
-        for request in self.ledger.pending_of(&unknown).await? {
-            let approvals = request.needs.as_ref().map_or(1, |it| it.approvals());
-            let name = names.get(&(request.session, request.call));
-            if approvals <= 1
-                && self.is_clear(request.session)
-                && let Some(name) = name
-            {
-                self.asked.keep(*name, request.clone());
+        let (mut pending, mut unknown) = (Vec::with_capacity(items.len()), Vec::new());
+        for item in items {
+            match self.asked.find(item) {
+                Some(kept) if self.opens(&kept).await? => pending.push(kept.request),
+                Some(kept) => {
+                    self.drop_kept(kept.request.session);
+                    unknown.push(item.clone());
+                }
+                None => unknown.push(item.clone()),
             }
-            pending.push(request);
+        }
+        if !unknown.is_empty() {
+            pending.extend(self.read_requests(&unknown).await?);
         }
         Ok(pending)
     }
 
-    /// True if the session is known here and not sealed.
-    fn is_clear(&self, session: SessionId) -> bool {
-        self.kept(session).is_some()
+    /// True if the request could still be read from the journal.
+    async fn opens(&self, kept: &Kept) -> Result<bool, Error> {
+        Ok(!kept.of_sealed || self.ledger.has_key(kept.request.session).await?)
+    }
+
+    /// Reads requests, and keeps those that do not change.
+    async fn read_requests(
+        &self,
+        items: &[OpenItem],
+    ) -> Result<Vec<PendingConfirmation>, Error> {
+        self.drop_erased().await?;
+        let names: BTreeMap<_, _> = items
+            .iter()
+            .filter_map(name)
+            .map(|name| ((name.0, name.1), name))
+            .collect();
+        let pending = self.ledger.pending_of(items).await?;
+        for request in &pending {
+            let approvals = request.needs.as_ref().map_or(1, |it| it.approvals());
+            let name = names.get(&(request.session, request.call));
+            let session = self.kept(request.session);
+            // Without its key, nothing of a sealed session is known.
+            if approvals <= 1
+                && !request.sealed
+                && let (Some(name), Some(session)) = (name, session)
+            {
+                let kept = Kept {
+                    request: request.clone(),
+                    of_sealed: session.is_sealed,
+                };
+                self.asked.keep(*name, kept.clone());
+                // An erasure between the read and here found nothing to drop.
+                if !self.opens(&kept).await? {
+                    self.drop_kept(request.session);
+                }
+            }
+        }
+        Ok(pending)
     }
 }
 
@@ -93,40 +125,96 @@ fn name(item: &OpenItem) -> Option<Name> {
 
 #[cfg(test)]
 mod tests {
-    use recount::journal::seal::MemoryKeyStore;
-    use recount::prelude::{Actor, Agent, Engine, T, json};
-    use recount::session::Json;
+    use recount::journal::seal::{KeyStore, MemoryKeyStore};
+    use recount::prelude::{Actor, Agent, Engine, LiveHandle, T, json};
+    use recount::session::{Json, Timestamp};
 
     use super::*;
+    use crate::catalogue::Filter;
 
-    /// The number of requests in memory after a listing, with one request open.
-    async fn kept(agent: Agent) -> usize {
-        let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
-        let agent = agent.tools(T::confirm(pay, "Pay?"));
-        let keys = Arc::new(MemoryKeyStore::default());
-        let engine = Engine::in_memory().keys(keys).agent("desk", agent);
-        let engine = engine.open().await.unwrap();
-        let session = engine.session("desk").open().await.unwrap();
-        let mut updates = session.subscribe();
-        let by = Actor::embedder("pipeline");
-        let begun = session.begin_call("pay", Json::empty_object(), "once", by);
-        begun.await.unwrap();
-        let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
-        assert!(asked.await.is_some());
-        let catalogue = Catalogue::new(engine.ledger().clone());
-        catalogue.session(session.session_id()).await.unwrap();
-        let items = engine.ledger().open_items().await.unwrap();
-        let first = catalogue.pending_of(&items).await.unwrap();
-        assert_eq!(first.len(), 1);
-        assert_eq!(first, session.pending().await.unwrap());
-        assert_eq!(catalogue.pending_of(&items).await.unwrap(), first);
-        catalogue.asked.table().len()
+    /// A catalogue of a journal with one open request, and the store of its keys.
+    struct Bench {
+        catalogue: Catalogue,
+        keys: Arc<MemoryKeyStore>,
+        session: LiveHandle,
+    }
+
+    impl Bench {
+        async fn new(agent: Agent) -> Bench {
+            let pay = T::simple("pay", "Pays", |_| async { Ok(json!({})) });
+            let agent = agent.model("none").strict();
+            let agent = agent.tools(T::confirm(pay, "Pay?"));
+            let keys = Arc::new(MemoryKeyStore::default());
+            let engine = Engine::in_memory().keys(keys.clone()).agent("desk", agent);
+            let engine = engine.open().await.unwrap();
+            let session = engine.session("desk").open().await.unwrap();
+            let mut updates = session.subscribe();
+            let by = Actor::embedder("pipeline");
+            let begun = session.begin_call("pay", Json::empty_object(), "once", by);
+            begun.await.unwrap();
+            let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+            assert!(asked.await.is_some());
+            Bench {
+                catalogue: Catalogue::new(engine.ledger().clone()),
+                keys,
+                session,
+            }
+        }
+
+        /// The only request, as a listing has it.
+        async fn listed(&self) -> PendingConfirmation {
+            let catalogue = &self.catalogue;
+            let id = self.session.session_id();
+            catalogue.session(id).await.unwrap().unwrap();
+            let items = catalogue.ledger.open_items().await.unwrap();
+            let mut listed = catalogue.pending_of(&items).await.unwrap();
+            assert_eq!(listed.len(), 1);
+            listed.remove(0)
+        }
+
+        /// The number of requests in memory, and of sessions whose content is.
+        fn kept(&self) -> (usize, usize) {
+            let known = self.catalogue.kept(self.session.session_id());
+            let opened = known.filter(|it| it.opened.is_some());
+            let asked = self.catalogue.asked.table().len();
+            (asked, usize::from(opened.is_some()))
+        }
     }
 
     #[tokio::test]
-    async fn request_is_kept_unless_its_session_is_sealed() {
-        let agent = || Agent::new().model("none").strict();
-        assert_eq!(kept(agent()).await, 1);
-        assert_eq!(kept(agent().sealed()).await, 0);
+    async fn request_is_kept_also_of_a_sealed_session() {
+        for agent in [Agent::new(), Agent::new().sealed()] {
+            let bench = Bench::new(agent).await;
+            let first = bench.listed().await;
+            assert_eq!(vec![first.clone()], bench.session.pending().await.unwrap());
+            assert_eq!(bench.kept(), (1, 1));
+            assert_eq!(bench.listed().await, first);
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_listed_once_the_key_is_gone() {
+        let bench = Bench::new(Agent::new().sealed()).await;
+        assert_eq!(bench.listed().await.tool, "pay");
+        // By hand, or by another process: nothing is recorded.
+        bench.keys.erase(bench.session.session_id().0).await.unwrap();
+        let listed = bench.listed().await;
+        assert!(listed.sealed && listed.tool.is_empty() && listed.agent.is_empty());
+        assert_eq!(bench.kept(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn recorded_erasure_empties_the_memory() {
+        let bench = Bench::new(Agent::new().sealed()).await;
+        bench.listed().await;
+        let by = Actor::embedder("ada");
+        bench.session.close("done", by.clone()).await.unwrap();
+        assert_eq!(bench.kept(), (1, 1));
+        let (ledger, id) = (&bench.catalogue.ledger, bench.session.session_id());
+        ledger.erase(id, by, "a request", Timestamp(1)).await.unwrap();
+        let filter = Filter::default();
+        let nothing = bench.catalogue.page(&filter, |_| false, None, 1);
+        assert!(nothing.await.unwrap().sessions.is_empty());
+        assert_eq!(bench.kept(), (0, 0));
     }
 }

@@ -88,6 +88,7 @@ mod tests {
                 rules: 1,
                 program: String::new(),
             }),
+            is_sealed: true,
         }
     }
 

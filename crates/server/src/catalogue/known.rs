@@ -1,6 +1,10 @@
 //! The first record of each session, kept in memory: it never changes.
+//!
+//! The content of a sealed session ends with its key. So its entry is only used while the key store
+//! has the key, and it is dropped with the record of the erasure.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use recount::ledger::{Error, Ledger};
@@ -18,6 +22,8 @@ pub(crate) struct Known {
     pub(crate) opened_at: Timestamp,
     /// The first record. `None` if the session is sealed and its key is not here.
     pub(crate) opened: Option<SessionOpened>,
+    /// True if the records are sealed.
+    pub(super) is_sealed: bool,
 }
 
 impl Known {
@@ -33,6 +39,8 @@ pub(crate) struct Catalogue {
     pub(super) ledger: Ledger,
     known: Arc<RwLock<BTreeMap<SessionId, Arc<Known>>>>,
     pub(super) asked: Asked,
+    /// The last record of the journal's own stream that was searched for erasures.
+    searched: Arc<AtomicU64>,
 }
 
 impl Catalogue {
@@ -41,15 +49,39 @@ impl Catalogue {
             ledger,
             known: Arc::default(),
             asked: Asked::default(),
+            searched: Arc::default(),
         }
     }
 
     /// Returns a session. `None` if the journal has no such session.
     pub(crate) async fn session(&self, id: SessionId) -> Result<Option<Arc<Known>>, Error> {
-        match self.kept(id) {
-            Some(found) => Ok(Some(found)),
-            None => self.read(id).await,
-        }
+        self.session_if(id, |_| true).await
+    }
+
+    /// Returns a session if it fits.
+    ///
+    /// A session without its key must not fit more than the same session with it: the key is only
+    /// looked for if the entry in memory fits.
+    pub(crate) async fn session_if(
+        &self,
+        id: SessionId,
+        fits: impl Fn(&Known) -> bool,
+    ) -> Result<Option<Arc<Known>>, Error> {
+        let found = match self.kept(id) {
+            Some(kept) if !fits(&kept) => return Ok(None),
+            Some(kept) if self.is_current(id, &kept).await? => return Ok(Some(kept)),
+            Some(_) => {
+                self.drop_kept(id);
+                self.read(id).await?
+            }
+            None => self.read(id).await?,
+        };
+        Ok(found.filter(|it| fits(it)))
+    }
+
+    /// True if the entry is as the records are now: a key may be erased at any time, and restored.
+    async fn is_current(&self, id: SessionId, known: &Known) -> Result<bool, Error> {
+        Ok(!known.is_sealed || self.ledger.has_key(id).await? == known.opened.is_some())
     }
 
     async fn read(&self, id: SessionId) -> Result<Option<Arc<Known>>, Error> {
@@ -67,12 +99,40 @@ impl Catalogue {
             Err(Error::Sealed { .. }) => None,
             Err(error) => return Err(error),
         };
-        let session = Arc::new(Known { opened_at, opened });
-        // The key of a sealed session may be erased at any time, and its content with it.
-        if !first.is_sealed() {
-            self.keep(id, session.clone());
+        let session = Arc::new(Known {
+            opened_at,
+            opened,
+            is_sealed: first.is_sealed(),
+        });
+        self.keep(id, session.clone());
+        // An erasure between the read and here found nothing to drop.
+        if !self.is_current(id, &session).await? {
+            self.drop_kept(id);
         }
         Ok(Some(session))
+    }
+
+    /// Drops the content of sessions whose erasure was recorded since the last search.
+    ///
+    /// It is for the memory alone, since each use looks for the key. So it is not part of every
+    /// request: like all lookups of the journal, it waits for the appends before it.
+    pub(crate) async fn drop_erased(&self) -> Result<(), Error> {
+        let searched = Seq(self.searched.load(Ordering::Acquire));
+        let (erased, last) = self.ledger.erased_after(searched).await?;
+        for session in erased {
+            self.drop_kept(session);
+        }
+        // Moved last, so that no other request takes the records for searched before that.
+        self.searched.fetch_max(last.0, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Drops the content of a session.
+    pub(super) fn drop_kept(&self, id: SessionId) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(&id);
+        drop(known);
+        self.asked.drop_all_of(id);
     }
 
     pub(super) fn kept(&self, id: SessionId) -> Option<Arc<Known>> {

@@ -26,19 +26,20 @@ impl Catalogue {
         before: Option<SessionId>,
         limit: usize,
     ) -> Result<Page, Error> {
+        self.drop_erased().await?;
         let mut sessions = Vec::new();
-        // The heads are in an index in memory; only new sessions are read from the disk.
+        // The heads are in an index in memory; only new sessions are read from the disk, and only
+        // selected ones cost a look for their key.
         let heads = self.ledger.session_heads().await?;
         for (id, head) in heads.into_iter().rev() {
             if before.is_some_and(|before| id >= before) {
                 continue;
             }
-            let Some(known) = self.session(id).await? else {
+            let fits =
+                |it: &Known| is_visible(it) && filter.takes(id, it, Timestamp(head.at_us));
+            let Some(known) = self.session_if(id, fits).await? else {
                 continue;
             };
-            if !is_visible(&known) || !filter.takes(id, &known, Timestamp(head.at_us)) {
-                continue;
-            }
             let summary = self.summary(id, &known, head).await?;
             let is_selected = match filter.state {
                 None => true,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use crate::access::{Principal, Who};
 use crate::problems::{Code, Problem};
@@ -62,22 +64,45 @@ impl Places {
 
     /// Takes a place until it is dropped. All places taken are a problem.
     pub(crate) fn take(&self, what: &str) -> Result<Place, Problem> {
-        let taken = |by: &str, max: usize| {
-            let detail = format!("all {max} places{by} for {what} are taken; try later");
-            Problem::new(Code::TooManyRequests, detail)
-        };
         let of_one = match &self.who {
             None => None,
             Some(who) => {
                 let own = self.own(who).try_acquire_owned();
-                Some(own.map_err(|_| taken(" of the principal", self.each))?)
+                Some(own.map_err(|_| self.all_taken_of_one(what))?)
             }
         };
         let of_all = self.all.clone().try_acquire_owned();
         Ok(Place {
-            _of_all: of_all.map_err(|_| taken("", self.max))?,
+            _of_all: of_all.map_err(|_| self.all_taken(what))?,
             _of_one: of_one,
         })
+    }
+
+    /// Takes a place until it is dropped, and waits for it so long. All places taken until then are
+    /// a problem.
+    pub(crate) async fn wait(&self, what: &str, time: Duration) -> Result<Place, Problem> {
+        // The own places come first: a principal with many requests waits behind itself.
+        let both = async {
+            let of_one = match &self.who {
+                None => None,
+                Some(who) => Some(self.own(who).acquire_owned().await.ok()?),
+            };
+            let of_all = self.all.clone().acquire_owned().await.ok()?;
+            Some(Place {
+                _of_all: of_all,
+                _of_one: of_one,
+            })
+        };
+        let taken = timeout(time, both).await.ok().flatten();
+        taken.ok_or_else(|| self.all_taken(what))
+    }
+
+    fn all_taken(&self, what: &str) -> Problem {
+        taken("", self.max, what)
+    }
+
+    fn all_taken_of_one(&self, what: &str) -> Problem {
+        taken(" of the principal", self.each, what)
     }
 
     /// The number of places that are taken.
@@ -98,6 +123,11 @@ impl Places {
         of.insert(who.clone(), Arc::downgrade(&own));
         own
     }
+}
+
+fn taken(by: &str, max: usize, what: &str) -> Problem {
+    let detail = format!("all {max} places{by} for {what} are taken; try later");
+    Problem::new(Code::TooManyRequests, detail)
 }
 
 #[cfg(test)]
@@ -135,6 +165,19 @@ mod tests {
         drop(other);
         assert!(of("bob").take("tests").is_ok());
         assert_eq!(places.taken(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn place_is_waited_for() {
+        let places = Places::new(2, 1);
+        let ada = places.of(&Principal::new(Actor::token("ada"), Vec::new()));
+        let time = Duration::from_secs(1);
+        let first = ada.wait("tests", time).await.unwrap();
+        let refused = ada.wait("tests", time).await.unwrap_err();
+        assert_eq!(refused.code(), Code::TooManyRequests);
+        let (second, ()) = tokio::join!(ada.wait("tests", time), async { drop(first) });
+        assert!(second.is_ok());
+        assert_eq!(places.taken(), 1);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 //!
 //! All of it is read strictly: an unknown key or parameter is refused, so that a misspelt condition
 //! is not ignored. Read `body`, then `params`; `idempotency` is a middleware,
-//! except for calls, whose keys are on record. `waiting` has the time that a request waits.
+//! except for calls, whose keys are on record. `rest` is another one, for bodies that no handler
+//! reads. `waiting` has the time that a request waits.
 
 mod body;
 mod cursor;
 mod idempotency;
 mod ids;
 mod params;
+mod rest;
 mod waiting;
 
 pub(crate) use body::{BODY_BYTES_MAX, BODY_TIME_MAX, BodyTime, Strict, StrictOrEmpty, bytes};
@@ -16,4 +18,5 @@ pub(crate) use cursor::Cursor;
 pub(crate) use idempotency::{Answers, CallKey, run_once};
 pub(crate) use ids::{CallName, InPath, call, message, request, seq, session};
 pub(crate) use params::Params;
+pub(crate) use rest::finish_body;
 pub(crate) use waiting::{Preferred, wait_of};

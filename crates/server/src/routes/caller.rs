@@ -1,6 +1,7 @@
 //! The caller of a route: its principal, and the sessions that exist for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -10,12 +11,16 @@ use recount::session::{Actor, RequestId, Seq, SessionId};
 
 use crate::access::{Credentials, Principal, Proof, Role};
 use crate::catalogue::Known;
+use crate::driving::Place;
 use crate::problems::{Code, Problem};
 use crate::requests::CallName;
 use crate::service::Service;
 
 /// The number of derived ids after which other tasks of the thread can run.
 const IDS_AT_ONCE: u64 = 4096;
+
+/// The time for which a request waits until it can fold a session.
+const PROJECTING_WAIT: Duration = Duration::from_secs(10);
 
 /// The service, as one principal sees it.
 ///
@@ -46,6 +51,7 @@ impl FromRequestParts<Service> for Caller {
         let mut service = service.clone();
         service.waits = service.waits.of(&principal);
         service.streams = service.streams.of(&principal);
+        service.projections = service.projections.of(&principal);
         Ok(Caller {
             service,
             principal,
@@ -78,6 +84,12 @@ impl Caller {
         self.proof().check_again().await
     }
 
+    /// Takes a place to fold a session for its calls, and waits for it.
+    pub(crate) async fn projecting(&self) -> Result<Place, Problem> {
+        let places = &self.service.projections;
+        places.wait("listings of calls", PROJECTING_WAIT).await
+    }
+
     /// The caller's role in a session. `None`: the session does not exist for the caller.
     pub(crate) fn role_in(&self, session: &Known) -> Option<Role> {
         match &session.opened {
@@ -94,8 +106,9 @@ impl Caller {
 
     /// True if the caller may read the session of this id.
     pub(crate) async fn sees(&self, id: SessionId) -> Result<bool, Problem> {
-        let known = self.service.catalogue.session(id).await?;
-        Ok(known.is_some_and(|it| self.reads(&it)))
+        let catalogue = &self.service.catalogue;
+        let known = catalogue.session_if(id, |it| self.reads(it)).await?;
+        Ok(known.is_some())
     }
 
     /// True if the caller may call and claim this tool in the session, or any tool without a name.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::IntoResponse;
-use recount::audit::{AuditedCall, calls_of};
+use recount::audit::{AuditedCall, calls_after};
 use recount::control::{checked, finding};
 use recount::engine::{Operation, Ticket};
 use recount::session::{Seq, SessionId};
@@ -17,6 +17,9 @@ use super::shapes::{CallsShape, FindingShape, OnRecordShape};
 use crate::access::Role;
 use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, InPath, Params, Strict, StrictOrEmpty, call, session};
+
+/// The bytes of arguments after which a page ends.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// The result of a call that waits for it.
 #[derive(Deserialize, ToSchema)]
@@ -53,7 +56,10 @@ pub(crate) struct Cancellation {
 
 /// Lists the calls of a session: who allowed each, its arguments and its outcome.
 ///
-/// Each item has the keys of a row `call` of `recount audit decisions`.
+/// Each item has the keys of a row `call` of `recount audit decisions`. A page ends early after
+/// 8 MiB of arguments. Its cost grows with the length of the session: the records before it are
+/// read, and those behind it while later ones may change its calls. Few such requests run at the
+/// same time; a further one waits.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/calls",
@@ -86,15 +92,11 @@ pub(crate) async fn list(
             return Err(Problem::new(Code::BadRequest, detail));
         }
     };
-    let calls = calls_of(caller.ledger(), id).await?;
-    let mut calls = calls.into_iter().filter(|it| it.seq > after);
-    let items: Vec<AuditedCall> = calls.by_ref().take(limit).collect();
-    let last = items
-        .last()
-        .map(|it| it.seq)
-        .filter(|_| calls.next().is_some());
-    let next = last.map(|seq| Cursor::Item(id, seq));
-    Ok(Listing::page(items, next))
+    let _place = caller.projecting().await?;
+    let page = calls_after(caller.ledger(), id, after, limit, PAGE_BYTES).await?;
+    let last = page.calls.last().filter(|_| page.more);
+    let next = last.map(|it| Cursor::Item(id, it.seq));
+    Ok(Listing::page(page.calls, next))
 }
 
 /// Supplies the result of a call that waits for it. Needs the role operator.

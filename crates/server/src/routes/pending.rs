@@ -8,6 +8,7 @@ use recount_journal::OpenItem;
 use super::caller::Caller;
 use super::listing::Listing;
 use super::shapes::PendingShape;
+use crate::catalogue::Known;
 use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, Params, session};
 
@@ -140,17 +141,19 @@ async fn is_selected(
     selection: &Selection,
     session: SessionId,
 ) -> Result<bool, Problem> {
-    let known = caller.service.catalogue.session(session).await?;
-    let Some(known) = known.filter(|it| caller.reads(it)) else {
-        return Ok(false);
-    };
-    let opened = known.opened.as_ref();
-    let has = |(name, value): &(String, String)| {
-        let found = opened.and_then(|it| it.labels.get(name));
-        found.is_some_and(|found| found == value)
-    };
     let agent = selection.agent.as_deref();
-    Ok(agent.is_none_or(|it| known.agent() == Some(it)) && selection.labels.iter().all(has))
+    let fits = |known: &Known| {
+        let opened = known.opened.as_ref();
+        let has = |(name, value): &(String, String)| {
+            let found = opened.and_then(|it| it.labels.get(name));
+            found.is_some_and(|found| found == value)
+        };
+        caller.reads(known)
+            && agent.is_none_or(|it| known.agent() == Some(it))
+            && selection.labels.iter().all(has)
+    };
+    let catalogue = &caller.service.catalogue;
+    Ok(catalogue.session_if(session, fits).await?.is_some())
 }
 
 /// Reads the items. One that was answered meanwhile is left out.

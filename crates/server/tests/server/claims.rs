@@ -118,6 +118,30 @@ async fn claimed_call_is_run_and_finished() {
 }
 
 #[tokio::test]
+async fn result_that_is_no_object_is_recorded_as_output() {
+    let shop = Shop::new().await;
+    for (key, result, recorded) in [
+        ("k1", json!([1]), json!({"output": [1]})),
+        ("k2", json!(null), json!({"output": null})),
+        ("k3", json!({"output": 1}), json!({"output": 1})),
+    ] {
+        let call = shop.call(key).await;
+        shop.claim(json!({"claim": key})).await;
+        let finish = json!({"claim": key, "result": result});
+        let finished = shop.report(&call, "finish", finish).await;
+        assert_eq!(finished.status, 200, "{}", finished.text);
+        assert_eq!(shop.state(&call).await["ended"]["response"], recorded);
+    }
+    // The document says what is accepted.
+    let document = shop.bench.get("", "/v1/openapi.json").await.json();
+    let schemas = &document["components"]["schemas"];
+    for (body, key) in [("Finished", "result"), ("Yielded", "response")] {
+        let schema = &schemas[body]["properties"][key];
+        assert!(schema.is_object() && schema["type"].is_null(), "{schema}");
+    }
+}
+
+#[tokio::test]
 async fn failure_of_a_client_fails_the_call() {
     let shop = Shop::new().await;
     let call = shop.call("k1").await;

@@ -37,6 +37,7 @@ mod page;
 mod proxies;
 mod repeating;
 mod reports;
+mod rests;
 mod revoking;
 mod sealing;
 mod session_pages;

@@ -42,8 +42,9 @@ reports! {
     }
     /// One of several results.
     Yielded {
-        /// The result: a JSON object.
-        #[schema(value_type = Object)]
+        /// The result: any JSON value. An object is recorded as it is, any other value under
+        /// `output`, unless the agent has another shape of responses.
+        #[schema(value_type = serde_json::Value)]
         response: Box<RawValue>,
     }
     /// An event of the run, such as progress.
@@ -56,8 +57,9 @@ reports! {
     }
     /// The result of the run.
     Finished {
-        /// The result: a JSON object.
-        #[schema(value_type = Object)]
+        /// The result: any JSON value. An object is recorded as it is, any other value under
+        /// `output`, unless the agent has another shape of responses.
+        #[schema(value_type = serde_json::Value)]
         result: Box<RawValue>,
     }
     /// The failure of the run.

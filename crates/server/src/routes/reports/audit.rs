@@ -7,7 +7,10 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use recount::audit::{Auditor, Csv, Filter, LabelFilter, Row, SessionAudit, Totals, Verdict};
+use recount::audit::{
+    AuditedCall, Auditor, CatalogNote, Csv, Filter, LabelFilter, Row, SessionAudit, Totals,
+    UnreadSession, Verdict,
+};
 use recount::session::{Outcome, SessionId};
 
 use super::parts::{Parts, response};
@@ -16,6 +19,9 @@ use crate::problems::{Code, Problem};
 use crate::requests::Params;
 use crate::routes::caller::Caller;
 use crate::streams::json;
+
+/// The size from which rows are sent, in bytes.
+const PART_BYTES: usize = 64 << 10;
 
 /// The parameters of the audit.
 const KNOWN: [&str; 9] = [
@@ -75,6 +81,7 @@ pub(crate) async fn decisions(
         sessions: auditor.sessions().await?.into(),
         auditor,
         format,
+        read: ReadSession::default(),
         totals: Totals::default(),
         stage: Stage::Heading,
         caller,
@@ -151,8 +158,28 @@ struct Audit {
     auditor: Auditor,
     format: Format,
     sessions: VecDeque<SessionId>,
+    /// The rows of a session that are not yet written.
+    read: ReadSession,
     totals: Totals,
     stage: Stage,
+}
+
+/// The rows of one session.
+#[derive(Default)]
+struct ReadSession {
+    calls: VecDeque<AuditedCall>,
+    unread: Option<UnreadSession>,
+    catalogs: Vec<CatalogNote>,
+}
+
+impl From<SessionAudit> for ReadSession {
+    fn from(read: SessionAudit) -> ReadSession {
+        ReadSession {
+            calls: read.calls.into(),
+            unread: read.unread,
+            catalogs: read.catalogs,
+        }
+    }
 }
 
 impl Parts for Audit {
@@ -167,14 +194,17 @@ impl Parts for Audit {
                 }))
             }
             Stage::Sessions => {
-                while let Some(session) = self.sessions.pop_front() {
-                    // The scope is checked for each session, before anything of it is read.
-                    if !self.caller.sees(session).await? {
-                        continue;
-                    }
-                    let rows = self.rows_of(session).await?;
-                    if !rows.is_empty() {
+                loop {
+                    if let Some(rows) = self.rows()? {
                         return Ok(Some(rows.into()));
+                    }
+                    let Some(session) = self.sessions.pop_front() else {
+                        break;
+                    };
+                    // The scope is checked for each session, before anything of it is read.
+                    if self.caller.sees(session).await? {
+                        let _place = self.caller.projecting().await?;
+                        self.read = self.auditor.read(session).await?.into();
                     }
                 }
                 self.stage = Stage::End;
@@ -194,32 +224,39 @@ impl Parts for Audit {
 }
 
 impl Audit {
-    async fn rows_of(&mut self, session: SessionId) -> Result<String, Problem> {
-        let SessionAudit {
-            calls,
-            catalogs,
-            unread,
-        } = self.auditor.read(session).await?;
+    /// Takes rows of the session that was read. `None` if it has no further row.
+    fn rows(&mut self) -> Result<Option<String>, Problem> {
         let mut rows = String::new();
-        for call in &calls {
-            self.totals.add(call);
+        // What was written of a call is dropped, so that a long session is not in memory twice.
+        while rows.len() < PART_BYTES {
+            let Some(call) = self.read.calls.pop_front() else {
+                self.last_rows_of_session(&mut rows)?;
+                break;
+            };
+            self.totals.add(&call);
             match self.format {
-                Format::Json => line(&mut rows, &Row::Call(call))?,
-                Format::Csv => rows.push_str(&csv().call(call)),
+                Format::Json => line(&mut rows, &Row::Call(&call))?,
+                Format::Csv => rows.push_str(&csv().call(&call)),
             }
         }
-        if let Some(unread) = &unread {
+        Ok(Some(rows).filter(|it| !it.is_empty()))
+    }
+
+    /// Takes the rows behind the calls of a session.
+    fn last_rows_of_session(&mut self, rows: &mut String) -> Result<(), Problem> {
+        if let Some(unread) = self.read.unread.take() {
             match self.format {
-                Format::Json => line(&mut rows, &Row::Unread(unread))?,
-                Format::Csv => rows.push_str(&csv().unread(unread)),
+                Format::Json => line(rows, &Row::Unread(&unread))?,
+                Format::Csv => rows.push_str(&csv().unread(&unread)),
             }
         }
-        if self.format == Format::Json {
-            for catalog in &catalogs {
-                line(&mut rows, &Row::Catalog(catalog))?;
+        for catalog in std::mem::take(&mut self.read.catalogs) {
+            match self.format {
+                Format::Json => line(rows, &Row::Catalog(&catalog))?,
+                Format::Csv => {}
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// The notes of the journal, for a reader of all of it, and the totals.

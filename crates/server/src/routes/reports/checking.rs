@@ -5,18 +5,24 @@ use recount::ledger::Ledger;
 use recount::replay::verify_by;
 use recount::session::{SessionId, decide};
 use recount_journal::{Hash, Head, Line};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use utoipa::ToSchema;
 
 use crate::access::Role;
 use crate::problems::{Code, Problem};
-use crate::requests::{InPath, session};
+use crate::requests::{InPath, StrictOrEmpty, session};
 use crate::routes::caller::Caller;
 use crate::streams::{Message, Source, json, start};
 
 /// The number of records in one read. A record has up to 3 MiB.
 const READ: usize = 16;
+
+/// An empty object.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
 
 /// Decides every observation of a session again, and compares the decisions with the record.
 ///
@@ -29,6 +35,7 @@ const READ: usize = 16;
     operation_id = "replaySession",
     tag = "reports",
     params(("id" = String, Path, description = "The id of the session")),
+    request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The progress and the report", body = String,
             content_type = "text/event-stream"),
@@ -37,6 +44,7 @@ const READ: usize = 16;
 pub(crate) async fn replay(
     caller: Caller,
     InPath(id): InPath<String>,
+    StrictOrEmpty(Nothing {}): StrictOrEmpty<Nothing>,
 ) -> Result<Response, Problem> {
     check(caller, &id, |ledger, session, records| async move {
         let told = |done| records.send_modify(|it| it.records = done);
@@ -58,6 +66,7 @@ pub(crate) async fn replay(
     operation_id = "verifySession",
     tag = "reports",
     params(("id" = String, Path, description = "The id of the session")),
+    request_body = Option<Nothing>,
     responses(
         (status = 200, description = "The progress and the report", body = String,
             content_type = "text/event-stream"),
@@ -66,6 +75,7 @@ pub(crate) async fn replay(
 pub(crate) async fn verify(
     caller: Caller,
     InPath(id): InPath<String>,
+    StrictOrEmpty(Nothing {}): StrictOrEmpty<Nothing>,
 ) -> Result<Response, Problem> {
     check(caller, &id, |ledger, session, records| async move {
         json(&verified(&ledger, session, &records).await?)

@@ -65,6 +65,7 @@ struct Open {
 
 impl Open {
     async fn of(caller: &Caller) -> Result<Open, Problem> {
+        caller.service.catalogue.drop_erased().await?;
         let (mut open, mut place) = (Open::default(), None);
         loop {
             let page = caller.ledger().journal().open_work(place, READ).await?;
