@@ -49,7 +49,7 @@ pub(crate) async fn answer(
 pub(super) async fn send(caller: &Caller, form: &Form, answer: &str) -> Result<(), Problem> {
     let id: RequestId = request(form.one("request")?.unwrap_or_default())?;
     let known = caller.request(id, Role::Approver).await?;
-    let given = confirmation(&*raw(answer)?);
+    let given = confirmation(&raw(answer)?);
     let request = known.id;
     caller.operate(Operation::Answer { request, given }).await?;
     Ok(())
@@ -195,7 +195,7 @@ pub(crate) async fn respond(
                 call,
                 tool,
             },
-            response: checked(&*raw(&result(&form)?)?).map_err(of_control)?,
+            response: checked(&raw(&result(&form)?)?).map_err(of_control)?,
             interim: false,
         };
         caller.operate(operation).await.map(drop)
@@ -230,7 +230,7 @@ pub(crate) async fn reconcile(
         let operation = Operation::Reconcile {
             session,
             call,
-            found: finding(&*raw(&found)?).map_err(of_control)?,
+            found: finding(&raw(&found)?).map_err(of_control)?,
         };
         caller.operate(operation).await.map(drop)
     };
