@@ -40,14 +40,14 @@ class Down(Exception):
 
 
 @contextlib.contextmanager
-def serving(program: pathlib.Path) -> Iterator[Service]:
-    """Serves an empty journal in a directory of its own.
+def serving(program: pathlib.Path, files: dict[str, str] | None = None) -> Iterator[Service]:
+    """Serves an empty journal in a directory of its own, with these files for the service.
 
     After a body that succeeds, the service must shut down with exit code 0, and its journal must
     replay and verify. After a body that fails, the service is killed.
     """
     with tempfile.TemporaryDirectory() as directory:
-        service = Service(program.resolve(), pathlib.Path(directory))
+        service = Service(program.resolve(), pathlib.Path(directory), files)
         service.start()
         try:
             yield service
@@ -64,13 +64,19 @@ def serving(program: pathlib.Path) -> Iterator[Service]:
 class Service:
     """One journal and its tokens, served by one process after another at the same address."""
 
-    def __init__(self, program: pathlib.Path, directory: pathlib.Path) -> None:
+    def __init__(
+        self,
+        program: pathlib.Path,
+        directory: pathlib.Path,
+        files: dict[str, str] | None = None,
+    ) -> None:
         self.program, self.directory = program, directory
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
         self.over = threading.Event()
         """Set once no further process will be started."""
-        (directory / "recount.toml").write_text(CONFIG)
+        for name, content in (files or {"recount.toml": CONFIG}).items():
+            (directory / name).write_text(content)
         self.operator = self.token("ada", "operator")
         self.client = self.token("worker", "client")
 
@@ -85,9 +91,9 @@ class Service:
             check=False,
         )
 
-    def token(self, name: str, role: str) -> str:
+    def token(self, name: str, role: str, *options: str) -> str:
         """Creates a token."""
-        made = self.run("token", "create", name, "--role", role, "--json")
+        made = self.run("token", "create", name, "--role", role, "--json", *options)
         assert made.returncode == 0, made.stderr
         return str(json.loads(made.stdout)["token"])
 

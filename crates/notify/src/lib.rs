@@ -35,4 +35,4 @@ pub use sending::{
     Bearer, Patience, SigningSecret, Sink, Target, Undelivered, UnfitSecret, UnfitUrl, Url,
 };
 pub use sinks::{DeadLetter, Settings, SinkStatus};
-pub use values::{Detail, Occasion, SinkName, UnfitName, UnknownWord, Zone};
+pub use values::{Detail, NamedZone, Occasion, SinkName, UnfitName, UnknownWord, Zone};

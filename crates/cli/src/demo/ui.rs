@@ -31,7 +31,7 @@ pub(super) async fn serve(
     let engine = engine.open().await?;
     let access = Access::single_user(os_user::current()?);
     let service = Service::new(engine.clone(), access.clone());
-    let pages = loopback::start(&service).await?;
+    let pages = loopback(&service).await?;
     let live = converse(&engine).await?;
     let mut follower = Follower::new(&live, Seq(0), screen).await?;
     let token = access.login_token();

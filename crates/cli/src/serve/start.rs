@@ -1,11 +1,14 @@
-//! The parts of a service that are there before it serves: access, address, journal, engine.
+//! The parts of a service that are there before it serves: access, address, journal, engine; and a
+//! service on a free port of this machine, for commands that show pages.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use super::agents::Ready;
+use super::connections::{ConnectionLimits, Connections, Door};
 use super::key_store;
 use super::reload::Reloader;
 use crate::config::{self, Config};
@@ -143,4 +146,45 @@ fn taken(failure: Failure) -> Failure {
         return failure;
     }
     failure.advice("stop that process first, or give another journal with --journal DIR")
+}
+
+/// The limits of the connections of one person's browsers.
+const LOOPBACK_LIMITS: ConnectionLimits = ConnectionLimits {
+    connections: 128,
+    head_time: Duration::from_secs(60),
+};
+
+/// The time for open requests at the end.
+const LOOPBACK_GRACE: Duration = Duration::from_secs(2);
+
+/// The listener of a service on loopback.
+pub(crate) struct Loopback {
+    address: SocketAddr,
+    connections: Connections,
+}
+
+/// Listens on a free port of 127.0.0.1.
+pub(crate) async fn loopback(service: &Service) -> Result<Loopback, Failure> {
+    let (listener, address) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
+    let router = service.clone().router();
+    let connections = Connections::accept(vec![Door::Tcp(listener)], router, None, LOOPBACK_LIMITS);
+    Ok(Loopback {
+        address,
+        connections,
+    })
+}
+
+impl Loopback {
+    /// The address of the listener.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Closes the listener, and ends the connections within two seconds.
+    pub(crate) async fn end(self) {
+        self.connections.close();
+        if !self.connections.ended(LOOPBACK_GRACE).await {
+            self.connections.cut().await;
+        }
+    }
 }

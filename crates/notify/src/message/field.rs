@@ -93,7 +93,7 @@ impl Known {
 
 impl Field {
     /// The value in a message; empty if the message has none.
-    pub(super) fn value(&self, content: &Content, zone: Zone) -> String {
+    pub(super) fn value(&self, content: &Content, zone: &Zone) -> String {
         let time = |at: Option<_>| at.map(|it| zone.text(it)).unwrap_or_default();
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let digest = content.digest.clone().unwrap_or_default();

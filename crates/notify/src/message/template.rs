@@ -98,7 +98,7 @@ impl Template {
     pub(crate) fn text(
         &self,
         content: &Content,
-        zone: Zone,
+        zone: &Zone,
         escape: impl Fn(&str) -> String,
     ) -> String {
         let mut text = String::new();
@@ -169,7 +169,7 @@ mod tests {
 
     fn text(template: &str) -> String {
         let template = Template::parse(template, Occasion::Asked, Detail::Arguments).unwrap();
-        template.text(&content(), Zone::Utc, |it| it.replace('<', "&lt;"))
+        template.text(&content(), &Zone::Utc, |it| it.replace('<', "&lt;"))
     }
 
     #[test]

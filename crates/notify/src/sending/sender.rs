@@ -108,7 +108,7 @@ impl Sender {
     }
 
     fn text(&self, content: &Content, escape: impl Fn(&str) -> String) -> String {
-        let (occasion, zone) = (content.occasion, self.sink.zone);
+        let (occasion, zone) = (content.occasion, &self.sink.zone);
         let own = self.sink.templates.get(&occasion).cloned();
         let template = own.or_else(|| default_text(occasion, self.sink.detail));
         let text = template.map(|it| it.text(content, zone, escape));

@@ -7,7 +7,7 @@ use crate::routing::TimeOfDay;
 use crate::values::Zone;
 
 /// The times of a daily digest.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Daily {
     pub(super) time: TimeOfDay,
     pub(super) zone: Zone,
@@ -19,7 +19,7 @@ impl Daily {
     ///
     /// A last digest in the future is one of a clock that was wrong. It would hold back every
     /// digest until that day.
-    pub(super) fn last(self, last: Option<NaiveDate>, now: Timestamp) -> NaiveDate {
+    pub(super) fn last(&self, last: Option<NaiveDate>, now: Timestamp) -> NaiveDate {
         let (today, is_over) = self.today(now);
         let before = match is_over {
             true => today,
@@ -30,13 +30,13 @@ impl Daily {
     }
 
     /// The day of the digest that is due, if one is.
-    pub(super) fn due(self, last: NaiveDate, now: Timestamp) -> Option<NaiveDate> {
+    pub(super) fn due(&self, last: NaiveDate, now: Timestamp) -> Option<NaiveDate> {
         let (today, is_over) = self.today(now);
         (is_over && last < today).then_some(today)
     }
 
     /// The day, and true if the time of its digest is over.
-    fn today(self, now: Timestamp) -> (NaiveDate, bool) {
+    fn today(&self, now: Timestamp) -> (NaiveDate, bool) {
         let now = self.zone.at(now);
         let minutes = now.hour() * 60 + now.minute();
         (now.date_naive(), minutes >= self.time.minutes())

@@ -53,10 +53,10 @@ impl SinkTask {
     /// Queues the digest, if it is due.
     pub(super) async fn digest_if_due(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let Some((daily, last)) = self.daily else {
+        let Some((daily, last)) = &self.daily else {
             return Ok(());
         };
-        let Some(today) = daily.due(last, now) else {
+        let Some(today) = daily.due(*last, now) else {
             return Ok(());
         };
         let mut digest = std::mem::take(&mut self.state.day);
@@ -66,7 +66,9 @@ impl SinkTask {
         }
         self.outbox
             .add(Notice::of_day(&self.sink.name, now, digest));
-        self.daily = Some((daily, today));
+        if let Some((_, last)) = &mut self.daily {
+            *last = today;
+        }
         self.state.last_digest = Some(today.to_string());
         // Its numbers begin anew, so the queue with the old ones must be durable.
         self.save_or_warn().await;

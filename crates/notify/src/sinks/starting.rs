@@ -91,11 +91,14 @@ impl SinkTask {
         let now = given.clock.now();
         let daily = sink.digest.map(|time| Daily {
             time,
-            zone: sink.zone,
+            zone: sink.zone.clone(),
         });
         let last = state.last_digest.as_ref().and_then(|it| it.parse().ok());
-        let daily = daily.map(|it| (it, it.last(last, now)));
-        state.last_digest = daily.map(|(_, last)| last.to_string());
+        let daily = daily.map(|it| {
+            let last = it.last(last, now);
+            (it, last)
+        });
+        state.last_digest = daily.as_ref().map(|(_, last)| last.to_string());
         let mut task = SinkTask {
             outbox: Outbox::new(sink.patience, std::mem::take(&mut state.queue)),
             timers: Timers::new(given.clock.clone()),

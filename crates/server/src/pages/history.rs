@@ -235,7 +235,7 @@ fn filters(looked: &Looked) -> Markup {
 
 fn table(frame: &Frame, rows: &[Row]) -> Markup {
     html! {
-        table {
+        table.stack {
             thead { tr {
                 th scope="col" { "When" }
                 th scope="col" { "What" }

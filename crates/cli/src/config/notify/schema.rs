@@ -20,10 +20,6 @@ fn time() -> Value {
     json!({"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$"})
 }
 
-fn zone() -> Value {
-    json!({"type": "string", "pattern": "^(utc|UTC|local|[+-][0-9]{2}:[0-9]{2})$"})
-}
-
 fn templates() -> Value {
     let keys = Occasion::ALL.map(Occasion::as_str);
     let properties: Map<String, Value> = keys.iter().map(|it| ((*it).to_owned(), text())).collect();
@@ -93,9 +89,9 @@ fn sink() -> Value {
         ),
         (
             "zone",
-            zone(),
-            "The zone of times in texts, and of the digest: utc, the default, local, or an offset \
-             such as +02:00.",
+            text(),
+            "The zone of times in texts, and of the digest: utc, the default, local, an offset such \
+             as +02:00, or a name such as Europe/Berlin.",
         ),
         (
             "digest",
@@ -161,7 +157,7 @@ fn route() -> Value {
             json!({"type": "array", "items": {"enum": days}, "minItems": 1}),
             "The days of the hours; every day by default.",
         ),
-        ("zone", zone(), "The zone of the hours; utc by default."),
+        ("zone", text(), "The zone of the hours; utc by default."),
         (
             "quiet_sinks",
             texts(),

@@ -1,6 +1,6 @@
 //! The notifications of `[[sinks]]` and `[[routes]]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{Config, Hidden, Mistake, SinkKind, SinkSettings};
@@ -38,7 +38,7 @@ impl Notifications {
     ) -> Result<Notifications, Failure> {
         let public = config.settings.access.public_url.as_ref();
         let links = public.map_or(url, |it| it.value.clone());
-        let directory = directory(config);
+        let directory = directory(&config.journal());
         let settings = settings(config, links.clone(), directory.clone());
         let settings =
             settings.map_err(|mistakes| crate::config::wrong(config.name(), &mistakes))?;
@@ -83,10 +83,17 @@ fn settings(config: &Config, links: String, directory: PathBuf) -> Result<Settin
 }
 
 /// The directory with the files of the sinks: beside the journal, which takes no other files.
-fn directory(config: &Config) -> PathBuf {
-    let mut path = config.journal().into_os_string();
-    path.push(DIRECTORY);
-    path.into()
+fn directory(journal: &Path) -> PathBuf {
+    // A path such as `..` has no name of its own.
+    let named = match journal.file_name() {
+        Some(_) => journal.to_owned(),
+        None => journal
+            .canonicalize()
+            .unwrap_or_else(|_| journal.to_owned()),
+    };
+    let mut name = named.file_name().unwrap_or_default().to_owned();
+    name.push(DIRECTORY);
+    named.with_file_name(name)
 }
 
 fn sinks(config: &Config) -> Result<Vec<Sink>, Vec<Mistake>> {
@@ -120,7 +127,7 @@ pub(super) fn sink(given: &SinkSettings) -> Result<Sink, Mistake> {
     let mut sink = Sink::new(given.name.value.clone(), target);
     sink.detail = given.detail;
     sink.templates.clone_from(&given.templates);
-    sink.zone = given.zone;
+    sink.zone.clone_from(&given.zone);
     sink.digest = given.digest;
     sink.timeout = given.timeout.unwrap_or(sink.timeout);
     let usual = sink.patience;
@@ -193,4 +200,22 @@ fn read<T: std::str::FromStr<Err: std::fmt::Display>>(hidden: &Hidden) -> Result
     };
     let value = text.trim().parse::<T>();
     value.map_err(|error| hidden.mistake(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_sinks_are_beside_the_journal() {
+        for (journal, expected) in [
+            ("j", "j.sinks"),
+            ("a/j/", "a/j.sinks"),
+            ("/var/lib/recount/journal", "/var/lib/recount/journal.sinks"),
+        ] {
+            assert_eq!(directory(Path::new(journal)), Path::new(expected));
+        }
+        let here = directory(Path::new("."));
+        assert!(here.is_absolute(), "{here:?}");
+    }
 }

@@ -128,7 +128,7 @@ fn allow(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
         p { button.go id="allow" name="answer" value="allow" { "Approve, and allow these" } }
     };
     html! {
-        details id="allowing" {
+        details.act id="allowing" {
             summary { "Approve, and allow later calls of this tool in the session" }
             p.quiet { "You can revoke this here at any time." }
             (frame.form(&format!("{page}/answer"), fields))
@@ -150,11 +150,11 @@ fn settle(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
         p { button.stop name="answer" value="failed" { "It did not run" } }
     };
     html! {
-        details id="settling-done" {
+        details.act id="settling-done" {
             summary { "I know that it ran" }
             (frame.form(&format!("{page}/answer"), done))
         }
-        details id="settling-failed" {
+        details.act id="settling-failed" {
             summary { "I know that it did not run" }
             (frame.form(&format!("{page}/answer"), failed))
         }
@@ -169,7 +169,7 @@ fn no(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
         p { button.stop id="deny" name="answer" value="no" { "Deny" } }
     };
     html! {
-        details id="denying" {
+        details.act.stop id="denying" {
             summary id="denying-summary" { "Deny …" }
             (frame.form(&format!("{page}/answer"), fields))
         }
@@ -184,7 +184,7 @@ fn deny_all(frame: &Frame, it: &Loaded) -> Markup {
         p { button.stop { "Deny all " (it.open_in_session) " calls that wait in this session" } }
     };
     html! {
-        details id="denying-all" {
+        details.act.stop id="denying-all" {
             summary { "Deny everything that waits in this session …" }
             (frame.form(&format!("sessions/{}/deny-all", it.session), fields))
         }
@@ -219,11 +219,11 @@ fn reconcile(frame: &Frame, page: &str) -> Markup {
             "The call was cut off between its start and its result. "
             "Look where the tool acts, then record what you found."
         }
-        details id="found-done" {
+        details.act id="found-done" {
             summary { "It ran" }
             (frame.form(&format!("{page}/reconcile"), done))
         }
-        details id="found-failed" {
+        details.act.stop id="found-failed" {
             summary { "It did not run" }
             (frame.form(&format!("{page}/reconcile"), failed))
         }

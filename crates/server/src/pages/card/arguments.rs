@@ -42,7 +42,7 @@ pub(super) fn shown(it: &Loaded) -> Markup {
             // The hint is above, as the question; here is who wrote it.
             p.quiet {
                 "The question " q { (said(asked(open))) } " was written by "
-                (super::facts::author(open.hint_by)) "."
+                (super::facts::author(open)) "."
             }
         }
     }

@@ -2,20 +2,24 @@
 //! will run and whether that has changed.
 
 use maud::{Markup, html};
-use recount::ledger::HintBy;
+use recount::ledger::{HintBy, PendingConfirmation};
 use recount::session::catalog::ToolKind;
-use recount::session::{InDoubt, ToolDeclaration};
+use recount::session::{About, InDoubt, ToolDeclaration};
 use recount_telling::{acted, calls};
 
 use super::loaded::Loaded;
 use super::status;
 use crate::pages::frame::{moment, said, said_in_lines};
 
-/// The author of a hint in words.
-pub(super) fn author(by: HintBy) -> &'static str {
-    match by {
-        HintBy::Declaration => "the author of the tool, in its declaration",
-        HintBy::Tool => "the tool itself, while it ran",
+/// The author of the question in words.
+pub(super) fn author(open: &PendingConfirmation) -> &'static str {
+    match open.about {
+        About::InDoubt => "Recount, because the call was cut off",
+        About::Gate | About::Tool => match (&open.hint, open.hint_by) {
+            (None, _) => "Recount, because the tool has none of its own",
+            (Some(_), HintBy::Declaration) => "the author of the tool, in its declaration",
+            (Some(_), HintBy::Tool) => "the tool itself, while it ran",
+        },
     }
 }
 

@@ -42,8 +42,9 @@ pub(super) async fn page(
         section.card.over[is_over] id="status" data-part aria-live="polite" {
             (status::shown(frame, &loaded))
         }
-        (answers::shown(frame, &loaded))
+        // Above the answers: a person reads them first.
         section.card id="arguments" data-part { (arguments::shown(&loaded)) }
+        (answers::shown(frame, &loaded))
         section.card id="facts" data-part { (facts::shown(&loaded)) }
     };
     let tool = match loaded.call.tool.as_str() {

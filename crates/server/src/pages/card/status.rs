@@ -27,7 +27,8 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
             p.quiet {
                 "asked " (relative(open.requested_at, it.now))
                 @if let Some(at) = open.expires_at {
-                    ", no answer counts as no " span.ask { (relative(at, it.now)) }
+                    ". Without an answer it counts as denied "
+                    span.ask { (relative(at, it.now)) } "."
                 }
             }
             @if open.model_lost_interest {

@@ -229,6 +229,9 @@ fn write_service(caller: &Caller, text: &mut Exposition) {
     }
 }
 
+/// A number of a sink.
+type Number<'n> = &'n dyn Fn(&SinkStatus) -> f64;
+
 /// Adds the metrics of the sinks of notifications.
 async fn write_sinks(caller: &Caller, text: &mut Exposition) {
     let Some(notifier) = &caller.service.notifier else {
@@ -243,7 +246,7 @@ async fn write_sinks(caller: &Caller, text: &mut Exposition) {
         let since = it.failing_since.unwrap_or(now);
         now.0.saturating_sub(since.0).max(0)
     };
-    let metrics: [(&str, Kind, &str, &dyn Fn(&SinkStatus) -> f64); 6] = [
+    let metrics: [(&str, Kind, &str, Number<'_>); 6] = [
         (
             "recount_sink_delivered_total",
             Kind::Counter,

@@ -48,11 +48,13 @@ pub(in crate::pages::figures) fn stacks(labels: Labels<'_>, all: &[Stack]) -> Ma
 }
 
 fn bar(stack: &Stack, y: f64, longest: f64) -> Markup {
-    let mut before = 0;
+    let begins = stack.parts.iter().scan(0, |before, part| {
+        let begin = *before;
+        *before += part.number;
+        Some(begin)
+    });
     html! {
-        @for part in &stack.parts {
-            @let x = before;
-            @let _ = before += part.number;
+        @for (part, x) in stack.parts.iter().zip(begins) {
             @if part.number > 0 {
                 rect class=(part.class) x=(percent(x as f64, longest))
                     width=(percent(part.number as f64, longest)) y=(y) height=(BAR) {}
