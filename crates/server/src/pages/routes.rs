@@ -42,7 +42,12 @@ fn guarded() -> Router<Service> {
         .route("/live", get(live::changes))
         .route("/logout", post(login::log_out))
         .route("/operations", get(operations::show))
+        .route(
+            "/operations/discard-letter",
+            post(operations::discard_letter),
+        )
         .route("/operations/pause", post(operations::pause))
+        .route("/operations/retry-letter", post(operations::retry_letter))
         .route("/operations/revoke", post(operations::revoke))
         .route("/operations/unpause", post(operations::unpause))
         .merge(audit::routes())

@@ -25,13 +25,17 @@ pub(crate) async fn list(
     params: Params,
 ) -> Result<Json<Listing<SinkStatus>>, Problem> {
     params.only(&[])?;
+    Ok(Listing::whole(all(&caller).await?))
+}
+
+/// Returns the sinks.
+pub(crate) async fn all(caller: &Caller) -> Result<Vec<SinkStatus>, Problem> {
     // The messages of a sink are about the sessions of every tenant.
     caller.expect_everywhere(Role::Operator)?;
-    let sinks = match &caller.service.notifier {
-        Some(notifier) => notifier.sinks().await?,
-        None => Vec::new(),
-    };
-    Ok(Listing::whole(sinks))
+    match &caller.service.notifier {
+        Some(notifier) => Ok(notifier.sinks().await?),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Sends a dead letter again, with the same id. Needs the role operator in all sessions.
@@ -50,10 +54,16 @@ pub(crate) async fn retry(
     caller: Caller,
     InPath((sink, letter)): InPath<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    caller.expect_everywhere(Role::Operator)?;
-    let letter = message(&letter)?;
-    notifier(&caller, &sink)?.retry(&sink, letter).await?;
+    retry_one(&caller, &sink, &letter).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends a dead letter again, in the name of the caller.
+pub(crate) async fn retry_one(caller: &Caller, sink: &str, letter: &str) -> Result<(), Problem> {
+    caller.expect_everywhere(Role::Operator)?;
+    let letter = message(letter)?;
+    notifier(caller, sink)?.retry(sink, letter).await?;
+    Ok(())
 }
 
 /// Removes a dead letter. Needs the role operator in all sessions.
@@ -72,10 +82,16 @@ pub(crate) async fn discard(
     caller: Caller,
     InPath((sink, letter)): InPath<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    caller.expect_everywhere(Role::Operator)?;
-    let letter = message(&letter)?;
-    notifier(&caller, &sink)?.discard(&sink, letter).await?;
+    discard_one(&caller, &sink, &letter).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Removes a dead letter, in the name of the caller.
+pub(crate) async fn discard_one(caller: &Caller, sink: &str, letter: &str) -> Result<(), Problem> {
+    caller.expect_everywhere(Role::Operator)?;
+    let letter = message(letter)?;
+    notifier(caller, sink)?.discard(sink, letter).await?;
+    Ok(())
 }
 
 fn notifier<'c>(caller: &'c Caller, sink: &str) -> Result<&'c Notifier, Problem> {

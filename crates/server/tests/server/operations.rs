@@ -436,6 +436,36 @@ async fn draining_service_says_so_and_takes_no_form() {
     assert_eq!(refused.await.status, 503);
 }
 
+#[tokio::test]
+async fn dead_letter_is_sent_again_and_discarded() {
+    let (bench, notifier, _directory) = crate::sinks::bench().await;
+    let ada = Visitor::of(&bench, admin());
+    let page = ada.open("/operations").await.text;
+    let shown = rows(&page, "sinks");
+    let cells: Vec<&str> = shown[0].iter().map(String::as_str).collect();
+    assert_eq!(cells[..6], ["ops", "command", "names", "0", "1", "0"]);
+    assert!(cells[7].starts_with("fails since"), "{cells:?}");
+    let (_, letters) = section(&page, "sinks").split_once("Dead letters").unwrap();
+    assert!(letters.contains("asked"), "{letters}");
+    let letter = letters.split(r#"name="letter" value=""#).nth(1).unwrap();
+    let letter = letter.split('"').next().unwrap();
+    let fields = [("sink", "ops"), ("letter", letter)];
+    for path in ["/operations/retry-letter", "/operations/discard-letter"] {
+        assert_eq!(ada.send(path, &fields).await.status, 403, "{path}");
+        let support = Grant::everywhere(Role::Operator).of_agent("support");
+        let narrow = bench.token("bob", &[support]);
+        let narrow = Visitor::with(&bench, &narrow);
+        assert_eq!(narrow.send(path, &fields).await.status, 403, "{path}");
+        let page = narrow.open("/operations").await.text;
+        assert!(!page.contains(r#"id="sinks""#));
+    }
+    let discarded = ada.submit("/operations/discard-letter", &fields).await;
+    assert_eq!(discarded.status, 303, "{}", discarded.text);
+    assert!(notifier.sinks().await.unwrap()[0].dead_letters.is_empty());
+    let gone = ada.submit("/operations/retry-letter", &fields).await;
+    assert_eq!(gone.status, 404, "{}", gone.text);
+}
+
 /// The time stands still, and goes to the next deadline when every task waits.
 #[tokio::test(start_paused = true)]
 async fn stream_has_the_changes_of_the_page_alone() {

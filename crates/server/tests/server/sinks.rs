@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::world::engine;
 
 /// A service whose only sink has one dead letter.
-async fn bench() -> (Bench, Notifier, TempDir) {
+pub(crate) async fn bench() -> (Bench, Notifier, TempDir) {
     let (engine, directory) = (engine().await, tempfile::tempdir().unwrap());
     let command = Target::Command {
         program: "/nowhere/program".to_owned(),

@@ -99,9 +99,9 @@ fn basis(counted: &Counted, span: Span) -> Markup {
         }
         @if counted.left_out > 0 {
             p.banner.ask {
-                "Left out: " (count(counted.left_out, "session")) ", whose last changes are older, "
-                "because one page reads at most " (RECORDS_MAX) " records. Their open requests are "
-                "counted, and no others. Choose a shorter range or an agent."
+                "Left out: " (count(counted.left_out, "session")) ", because one page reads at most "
+                (RECORDS_MAX) " records. Of their requests, only the open ones are counted. Choose "
+                "a shorter range or an agent."
             }
         }
         @if counted.is_cut {

@@ -15,8 +15,9 @@ mod leaves;
 mod pauses;
 mod runners;
 mod show;
+mod sinks;
 mod switches;
 mod work;
 
 pub(crate) use show::show;
-pub(crate) use switches::{pause, revoke, unpause};
+pub(crate) use switches::{discard_letter, pause, retry_letter, revoke, unpause};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::journal::Health;
 use super::work::Work;
-use super::{backlog, claims, doubts, erasures, journal, leaves, pauses, runners};
+use super::{backlog, claims, doubts, erasures, journal, leaves, pauses, runners, sinks};
 use crate::access::Role;
 use crate::pages::frame::{Frame, Page};
 use crate::pages::live::Watched;
@@ -33,6 +33,7 @@ pub(crate) async fn show(
     let agents = runners::known(&caller, &work.sessions).await?;
     let given = listed_leaves::visible(&caller).await?;
     let erased = erasures::visible(&caller).await?;
+    let notified = sinks::visible(&caller).await?;
     let now = caller.service.access.now();
     let names: BTreeSet<&str> = agents.keys().map(String::as_str).collect();
     let tally = [
@@ -53,6 +54,7 @@ pub(crate) async fn show(
         (claims::shown(&frame, &claimed, work.claims.len(), now))
         (runners::shown(&agents))
         (leaves::shown(&caller, &frame, &given, now))
+        @if let Some(notified) = &notified { (sinks::shown(&frame, notified, now)) }
         (erasures::shown(&frame, &erased))
         (journal::shown(&health))
     };

@@ -1,4 +1,5 @@
-//! The switches: forms that begin and end pauses and revoke leaves, as the routes of `/v1` do.
+//! The switches: forms that begin and end pauses, revoke leaves, and send dead letters again or
+//! discard them, as the routes of `/v1` do.
 
 use axum::response::Response;
 use recount::ledger::PauseTarget;
@@ -7,7 +8,7 @@ use crate::pages::frame::{Form, Frame};
 use crate::problems::{Code, Problem};
 use crate::requests::session;
 use crate::routes::pauses::{EndOfPause, NewPause, begin, end};
-use crate::routes::{Caller, leaves};
+use crate::routes::{Caller, leaves, sinks};
 
 /// The value of the field `target` for all sessions.
 const EVERYTHING: &str = "everything";
@@ -45,6 +46,34 @@ pub(crate) async fn revoke(caller: Caller, frame: Frame, form: Form) -> Result<R
     let place = (field("session")?, field("leave")?);
     leaves::end(&caller, place, reason(&form)?).await?;
     frame.see_other("operations")
+}
+
+/// Sends a dead letter again.
+pub(crate) async fn retry_letter(
+    caller: Caller,
+    frame: Frame,
+    form: Form,
+) -> Result<Response, Problem> {
+    let (sink, letter) = letter(&form)?;
+    sinks::retry_one(&caller, sink, letter).await?;
+    frame.see_other("operations")
+}
+
+/// Removes a dead letter.
+pub(crate) async fn discard_letter(
+    caller: Caller,
+    frame: Frame,
+    form: Form,
+) -> Result<Response, Problem> {
+    let (sink, letter) = letter(&form)?;
+    sinks::discard_one(&caller, sink, letter).await?;
+    frame.see_other("operations")
+}
+
+fn letter(form: &Form) -> Result<(&str, &str), Problem> {
+    form.only(&["sink", "letter"])?;
+    let field = |name| Ok::<_, Problem>(form.one(name)?.unwrap_or_default());
+    Ok((field("sink")?, field("letter")?))
 }
 
 /// The fields of a form that name the target.
