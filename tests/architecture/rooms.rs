@@ -133,7 +133,14 @@ const PARTS: &[Part] = &[
         folder: "crates/telling/src",
         path: "crate",
         order: &[
-            "text", "tone", "needs", "question", "sentence", "calls", "outline",
+            "text",
+            "tone",
+            "needs",
+            "question",
+            "sentence",
+            "calls",
+            "outline",
+            "timeline_svg",
         ],
     },
     Part {

@@ -9,7 +9,7 @@
 //! From the bottom: `text` has lines, times, numbers, people and paths; `tone` the kinds of text;
 //! `needs` the approvals that a request needs; `question` a call that waits; `sentence` one event
 //! as one sentence; `calls` the verdicts and outcomes of an audit; `outline` JSON with a line for
-//! each member.
+//! each member; [`timeline_svg`] a session as a picture.
 //!
 //! ```
 //! use recount_telling::{count, one_line};
@@ -24,6 +24,7 @@ mod outline;
 mod question;
 mod sentence;
 mod text;
+pub mod timeline_svg;
 mod tone;
 
 pub use needs::{progress, still_needed};

@@ -12,6 +12,7 @@ use super::html;
 use super::proof;
 use super::proof::Proof;
 use super::table;
+use super::timelines::Timelines;
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
 use crate::journal::{Keys, UnknownKinds, opening};
@@ -147,11 +148,12 @@ impl Decisions {
         let proved = async {
             let (ledger, report) = self.read(filter, screen).await?;
             let proof = Proof::of(&ledger, verified.clone()).await?;
-            Ok::<_, Failure>((proof, report))
+            let timelines = Timelines::of(&ledger, &report).await?;
+            Ok::<_, Failure>((proof, report, timelines))
         };
         let (document, written, words, exit) = match proved.await {
-            Ok((proof, report)) => (
-                html::document(&head, &proof, &report),
+            Ok((proof, report, timelines)) => (
+                html::document(&head, &proof, &report, &timelines),
                 of(&report),
                 words(&proof, &report),
                 proof.exit(),

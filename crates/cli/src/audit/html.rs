@@ -10,9 +10,11 @@ use recount_journal::verify::{Integrity, Report as Verified};
 
 use super::html_call;
 use super::proof::{Proof, Replayed, verified_in_words};
+use super::timelines::Timelines;
 use recount::audit::{AuditedCall, Report, Verdict};
 use recount::session::Timestamp;
 use recount_telling::calls as words;
+use recount_telling::timeline_svg::STYLE;
 use recount_telling::{age, count, one_line};
 
 /// The maximum number of characters of one text.
@@ -40,7 +42,12 @@ const BEGINNING: &str = concat!(
 );
 
 /// The complete report.
-pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
+pub(super) fn document(
+    head: &Head,
+    proof: &Proof,
+    report: &Report,
+    timelines: &Timelines,
+) -> String {
     let asked = match head.asked.as_slice() {
         [] => "All calls of all sessions.".to_owned(),
         asked => format!("Only calls with {}.", text(&asked.join(", "))),
@@ -50,6 +57,7 @@ pub(super) fn document(head: &Head, proof: &Proof, report: &Report) -> String {
     numbers(&mut out, report);
     unconfirmed(&mut out, &report.calls);
     calls(&mut out, &report.calls);
+    timelines.add(&mut out, &report.calls);
     unread(&mut out, report);
     catalogs(&mut out, report);
     notes(&mut out, report);
@@ -87,7 +95,7 @@ fn begun(head: &Head, asked: &str) -> String {
     put(
         &mut out,
         format_args!(
-            "{journal}</title>\n<style>\n{}</style>\n</head>\n<body>\n<header>\n",
+            "{journal}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<header>\n",
             include_str!("report.css")
         ),
     );

@@ -1,6 +1,7 @@
 //! One call as a row of the HTML report.
 
 use super::html::{put, text};
+use super::timelines::anchor;
 use recount::audit::{AuditedCall, Question, Verdict};
 use recount::session::Timestamp;
 use recount_telling::calls::{self as words, Mood, spoken, waited, word};
@@ -8,7 +9,8 @@ use recount_telling::{acted, acted_in_short, age, bound_words, count};
 
 /// A row: the call, its arguments, the decision, the approval requests, the runs and the outcome.
 pub(super) fn row(out: &mut String, call: &AuditedCall) {
-    out.push_str("<tr>");
+    let anchor = anchor(call.session, call.seq);
+    put(out, format_args!("<tr id=\"{anchor}\">"));
     about(out, call);
     arguments(out, call);
     policy(out, call);

@@ -16,6 +16,12 @@ use recount::session::{Json, Seq, SessionId};
 
 /// The proof and the report of a journal of the corpus.
 fn proof_and_report(name: &str) -> (Proof, Report) {
+    let (proof, report, _) = proof_report_and_timelines(name);
+    (proof, report)
+}
+
+/// The same, with the timelines.
+fn proof_report_and_timelines(name: &str) -> (Proof, Report, Timelines) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -27,7 +33,13 @@ fn proof_and_report(name: &str) -> (Proof, Report) {
     let ledger = Ledger::new(Arc::new(journal));
     let proof = block_on(Proof::of(&ledger, verified));
     let report = block_on(decisions(&ledger, &Filter::default(), |_, _| ())).unwrap();
-    (proof.unwrap_or_else(|it| unreachable!("{it:?}")), report)
+    let timelines = block_on(Timelines::of(&ledger, &report));
+    let timelines = timelines.unwrap_or_else(|it| unreachable!("{it:?}"));
+    (
+        proof.unwrap_or_else(|it| unreachable!("{it:?}")),
+        report,
+        timelines,
+    )
 }
 
 fn page(proof: &Proof, report: &Report) -> String {
@@ -36,7 +48,35 @@ fn page(proof: &Proof, report: &Report) -> String {
         asked: vec!["verdict approved".to_owned()],
         written_at: Timestamp(1_763_700_000_000_000),
     };
-    document(&head, proof, report)
+    document(&head, proof, report, &Timelines::default())
+}
+
+#[test]
+fn report_has_a_timeline_whose_calls_lead_to_their_rows() {
+    let (proof, report, timelines) = proof_report_and_timelines("every_policy_and_a_restart");
+    let head = Head {
+        journal: "books".to_owned(),
+        asked: Vec::new(),
+        written_at: Timestamp(0),
+    };
+    let whole = document(&head, &proof, &report, &timelines);
+    let session = report.calls[0].session;
+    assert!(whole.contains(&format!("aria-label=\"Timeline of session {session}\"")));
+    assert_eq!(whole.matches("<figure class=\"timeline\">").count(), 1);
+    for call in &report.calls {
+        let anchor = format!("call-{session}-{}", call.seq);
+        assert!(whole.contains(&format!("<tr id=\"{anchor}\">")), "{anchor}");
+    }
+    // A mark leads to the row of its call, and to nothing outside of the file.
+    assert!(whole.contains(&format!("href=\"#call-{session}-")));
+    assert_eq!(
+        whole.matches("href=").count(),
+        whole.matches("href=\"#call-").count()
+    );
+    assert!(whole.contains(".timeline-scroll{"));
+    for outside in ["http:", "https:", "url(", "<script", "src=", "style="] {
+        assert!(!whole.contains(outside), "{outside}");
+    }
 }
 
 #[test]

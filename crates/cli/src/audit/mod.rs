@@ -4,7 +4,7 @@
 //! only fact about the terminal that it knows is the width.
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
-//! formats; `html_call` is one call of the report, `proof` its verdict.
+//! formats; `html_call` is one call of the report, `timelines` its pictures, `proof` its verdict.
 
 mod asked;
 mod csv;
@@ -13,5 +13,6 @@ mod html;
 mod html_call;
 mod proof;
 mod table;
+mod timelines;
 
 pub(crate) use decisions::Audit;

@@ -135,8 +135,14 @@ mod tests {
         let facts = at(&[0, 1_000, 1_000, week, week + 1_000_000]);
         let axis = Axis::of(&facts, 0);
         let places: Vec<f64> = (0..5).map(|it| axis.x(it)).collect();
-        assert!(places.is_sorted() && places.first() == Some(&MARGIN), "{places:?}");
-        let gaps: Vec<f64> = places.windows(2).map(|it| it.iter().rev().sum::<f64>()).collect();
+        assert!(
+            places.is_sorted() && places.first() == Some(&MARGIN),
+            "{places:?}"
+        );
+        let gaps: Vec<f64> = places
+            .windows(2)
+            .map(|it| it.iter().rev().sum::<f64>())
+            .collect();
         assert_eq!(gaps.len(), 4);
         assert!((axis.x(1) - axis.x(2)).abs() < f64::EPSILON);
         let (short, long) = (axis.x(1) - axis.x(0), axis.x(3) - axis.x(2));

@@ -6,8 +6,8 @@ use super::axis::Axis;
 use super::calls::Calls;
 use super::choice::{Choice, chosen};
 use super::frame::{self, ROW, ROWS_ABOVE, middle};
-use super::markup::Markup;
 use super::marks::{self, Group};
+use super::markup::Markup;
 use super::model::{Lane, Mark};
 use super::surroundings::Surroundings;
 use crate::{Names, age, count, cut, one_line, sentence};
@@ -141,14 +141,17 @@ impl Drawing<'_> {
     fn caption(&self) -> String {
         let events = count(self.facts.len(), "event");
         let calls = count(self.choice.lanes.len() + self.choice.left_out, "call");
-        let mut caption = format!("{events}, {calls}. Long waits are drawn shorter than they were.");
+        let mut caption =
+            format!("{events}, {calls}. Long waits are drawn shorter than they were.");
         if self.choice.left_out > 0 {
             let left_out = count(self.choice.left_out, "earlier call");
             caption.push_str(&format!(" Not drawn: {left_out}."));
         }
         if self.choice.carried > 0 {
             let carried = count(self.choice.carried, "lane");
-            caption.push_str(&format!(" {carried} at the top began before and still lasts."));
+            caption.push_str(&format!(
+                " {carried} at the top began before and still lasts."
+            ));
         }
         caption
     }
@@ -287,14 +290,14 @@ impl Drawing<'_> {
     }
 
     fn mark(&self, out: &mut Markup, group: &Group, y: f64) {
-        let Some(shown) = self.facts.get(group.shown.at) else {
-            return;
-        };
         let mut class = format!("mark {}", group.shown.kind.class());
         if group.all.len() > 1 {
             class.push_str(" many");
         }
-        match (self.settings.links)(shown.seq) {
+        // The event that is drawn, or else the first one that has an address.
+        let events = std::iter::once(group.shown.at).chain(group.all.iter().copied());
+        let mut events = events.filter_map(|at| self.facts.get(at));
+        match events.find_map(|it| (self.settings.links)(it.seq)) {
             Some(href) => {
                 let label = self.words(group.shown.at);
                 let link = [

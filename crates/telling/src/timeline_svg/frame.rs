@@ -3,8 +3,8 @@
 use recount::session::{Fact, Timestamp};
 
 use super::axis::Axis;
-use super::markup::Markup;
 use super::marks;
+use super::markup::Markup;
 use super::model::{Band, Index, MarkKind, State};
 use crate::age;
 
@@ -50,7 +50,10 @@ pub(super) fn epochs(out: &mut Markup, axis: &Axis, epochs: &[Band], facts: &[Fa
             (Some(_), true) => "lost",
             (Some(_), false) => "ended",
         };
-        let line = format!("connection {number}, {how}: {}", span(facts, epoch.from, epoch.to));
+        let line = format!(
+            "connection {number}, {how}: {}",
+            span(facts, epoch.from, epoch.to)
+        );
         out.lines("title", &[line]);
         out.close();
     }
@@ -94,8 +97,13 @@ pub(super) fn restarts(out: &mut Markup, axis: &Axis, restarts: &[Index], facts:
             ("y2", y.into()),
         ];
         out.empty("line", &ends);
-        let when = facts.get(*at).map_or_else(String::new, |it| age::moment(it.at));
-        out.lines("title", &[format!("restart: another process attached, {when}")]);
+        let when = facts
+            .get(*at)
+            .map_or_else(String::new, |it| age::moment(it.at));
+        out.lines(
+            "title",
+            &[format!("restart: another process attached, {when}")],
+        );
         out.close();
     }
 }
@@ -179,7 +187,10 @@ pub(super) fn key() -> String {
         sample(&mut out, words, |out| {
             let class = format!("mark {}", kind.class());
             out.open("g", &[("class", class.into())]);
-            out.empty("path", &[("d", marks::outline(kind, 15.0, ROW / 2.0).into())]);
+            out.empty(
+                "path",
+                &[("d", marks::outline(kind, 15.0, ROW / 2.0).into())],
+            );
             out.close();
         });
     }

@@ -14,8 +14,8 @@ mod calls;
 mod choice;
 mod drawing;
 mod frame;
-mod markup;
 mod marks;
+mod markup;
 mod model;
 mod surroundings;
 #[cfg(test)]

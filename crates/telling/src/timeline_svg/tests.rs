@@ -106,7 +106,10 @@ fn states_of_recorded_calls() {
 #[test]
 fn picture_of_an_approval_after_a_restart() {
     let all = recorded();
-    let (_, facts) = all.iter().find(|(name, _)| name == "every_policy_and_a_restart").unwrap();
+    let (_, facts) = all
+        .iter()
+        .find(|(name, _)| name == "every_policy_and_a_restart")
+        .unwrap();
     let picture = picture(facts, &settings(&linked));
     // An element a line, so that a difference can be read.
     insta::assert_snapshot!(picture.markup.replace("><", ">\n<"));
@@ -148,7 +151,10 @@ fn picture_has_no_style_and_no_script() {
             });
             assert!(!found, "{forbidden} in {name}");
         }
-        assert!(!markup.contains("style=") && !markup.contains("<script"), "{name}");
+        assert!(
+            !markup.contains("style=") && !markup.contains("<script"),
+            "{name}"
+        );
     }
 }
 
@@ -169,7 +175,10 @@ fn lanes_are_bounded_and_the_rest_is_counted() {
     let facts = busy(700);
     assert!(facts.len() >= 4_000, "{}", facts.len());
     let picture = picture(&facts, &settings(&linked));
-    assert_eq!((picture.calls + picture.left_out, picture.left_out > 600), (700, true));
+    assert_eq!(
+        (picture.calls + picture.left_out, picture.left_out > 600),
+        (700, true)
+    );
     assert!(picture.calls <= LANES_MAX);
     let left_out = format!("Not drawn: {} earlier calls", picture.left_out);
     assert!(picture.markup.contains(&left_out));
@@ -195,7 +204,11 @@ fn open_call_keeps_its_lane_among_many() {
     }
     let picture = picture(history.facts(), &settings(&linked));
     assert!(picture.left_out > 0);
-    assert!(picture.markup.contains(">refund #4</text>"), "{}", picture.markup);
+    assert!(
+        picture.markup.contains(">refund #4</text>"),
+        "{}",
+        picture.markup
+    );
     assert!(picture.markup.contains("refund #4: waiting for approval, "));
     assert!(picture.markup.contains("1 lane at the top began before"));
 }
@@ -215,14 +228,20 @@ fn filled(texts: &[String]) -> Vec<Fact> {
     };
     let by = |name: &str| json!({"name": name, "authenticated_by": "embedder"});
     for text in texts {
-        add("session_opened", json!({"agent": text, "rules": 1, "program": text}));
+        add(
+            "session_opened",
+            json!({"agent": text, "rules": 1, "program": text}),
+        );
         add("connected", json!({"model": text, "endpoint": text}));
         add("user_text_sent", json!({"epoch": 2, "text": text}));
         add("model_output_received", json!({"epoch": 2, "text": text}));
         let args = json!({text.as_str(): text});
         let call = json!({"epoch": 2, "id": text, "name": text, "args": args});
         add("function_call_received", call);
-        add("operator_cancelled", json!({"call": 5, "reason": text, "by": by(text)}));
+        add(
+            "operator_cancelled",
+            json!({"call": 5, "reason": text, "by": by(text)}),
+        );
         add("session_closed", json!({"reason": text, "by": by(text)}));
     }
     facts
@@ -240,8 +259,20 @@ fn well_formed(texts: &[String], name: &str) {
     let document = roxmltree::Document::parse(&markup);
     let document = document.unwrap_or_else(|error| unreachable!("{error} in {markup}"));
     let allowed = [
-        "a", "div", "figcaption", "figure", "g", "li", "line", "path", "rect", "span", "svg",
-        "text", "title", "ul",
+        "a",
+        "div",
+        "figcaption",
+        "figure",
+        "g",
+        "li",
+        "line",
+        "path",
+        "rect",
+        "span",
+        "svg",
+        "text",
+        "title",
+        "ul",
     ];
     for element in document.descendants().filter(|it| it.is_element()) {
         let tag = element.tag_name().name();
