@@ -33,6 +33,21 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
+    /// The parameters without empty ones, which a form sends for its empty fields.
+    pub(crate) fn given(self) -> Params {
+        let pairs = self.0.into_iter();
+        Params(pairs.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    /// The names and values, without this parameter.
+    pub(crate) fn pairs<'p>(
+        &'p self,
+        without: &'p str,
+    ) -> impl Iterator<Item = (&'p str, &'p str)> {
+        let pairs = self.0.iter().filter(move |(name, _)| name != without);
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Checks that only these parameters are given. A misspelt filter must not be ignored.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         let unknown = self.0.iter().find(|(name, _)| !known.contains(&&**name));

@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::listing::Listing;
 use super::shapes::{OnRecordShape, SessionShape, SessionsShape, StateShape};
 use crate::access::Role;
-use crate::catalogue::{Filter, State};
+use crate::catalogue::{Filter, Known, State};
 use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, InPath, Params, Strict, session};
 
@@ -26,10 +26,10 @@ const LIST: [&str; 8] = [
 #[derive(Serialize)]
 pub(crate) struct ListedSession {
     #[serde(flatten)]
-    summary: SessionSummary,
-    closed: bool,
+    pub(crate) summary: SessionSummary,
+    pub(crate) closed: bool,
     /// The pauses that hold the session. Empty for a closed session.
-    paused: Vec<ListedPause>,
+    pub(crate) paused: Vec<ListedPause>,
 }
 
 /// A session as of one of its records.
@@ -84,8 +84,17 @@ pub(crate) async fn list(
     caller: Caller,
     params: Params,
 ) -> Result<Json<Listing<ListedSession>>, Problem> {
+    let (items, next) = selected(&caller, &params).await?;
+    Ok(Listing::page(items, next))
+}
+
+/// Returns a page of the selected sessions, and the cursor of the next page.
+pub(crate) async fn selected(
+    caller: &Caller,
+    params: &Params,
+) -> Result<(Vec<ListedSession>, Option<Cursor>), Problem> {
     params.only(&LIST)?;
-    let (filter, limit) = (filter_of(&params)?, params.limit()?);
+    let (filter, limit) = (filter_of(params)?, params.limit()?);
     let before = match params.cursor()? {
         None => None,
         Some(Cursor::Session(session)) => Some(session),
@@ -100,7 +109,7 @@ pub(crate) async fn list(
     let pauses = caller.ledger().pauses().await?;
     let items = page.sessions.into_iter();
     let items = items.map(|it| listed(it, &pauses)).collect();
-    Ok(Listing::page(items, page.next.map(Cursor::Session)))
+    Ok((items, page.next.map(Cursor::Session)))
 }
 
 fn filter_of(params: &Params) -> Result<Filter, Problem> {
@@ -153,9 +162,18 @@ pub(crate) async fn get(
     params.only(&[])?;
     let id = session(&id)?;
     let known = caller.session(id, Role::Client).await?;
-    let summary = caller.service.catalogue.summary_of(id, &known).await?;
+    one(&caller, id, &known).await.map(Json)
+}
+
+/// Returns a known session with its pauses.
+pub(crate) async fn one(
+    caller: &Caller,
+    id: SessionId,
+    known: &Known,
+) -> Result<ListedSession, Problem> {
+    let summary = caller.service.catalogue.summary_of(id, known).await?;
     let pauses = caller.ledger().pauses().await?;
-    Ok(Json(listed(summary, &pauses)))
+    Ok(listed(summary, &pauses))
 }
 
 /// Returns a session as of one of its records.

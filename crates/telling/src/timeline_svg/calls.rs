@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    ConfirmationAnswered, Deadline, Decision, Event, Fact, FunctionCallReceived, Observation,
+    CallStarted, ConfirmationAnswered, Deadline, Decision, Event, Fact, FunctionCallReceived, Observation,
     Outcome, ResponseIssued, ResponsesSent, Route, Seq, Start, ToolReturned, Verdict,
 };
 
@@ -92,10 +92,8 @@ impl Calls {
             return false;
         };
         self.about.insert(seq, call);
-        let claims = match decision {
-            Decision::CallStarted(it) => self.claims.contains(&it.runner),
-            _ => false,
-        };
+        let is_claim = |started: &CallStarted| self.claims.contains(&started.runner);
+        let at_client = matches!(decision, Decision::CallStarted(it) if is_claim(it));
         let Some(folded) = self.lane(call) else {
             return false;
         };
@@ -119,7 +117,7 @@ impl Calls {
             Decision::CallReady(_) => (Some(State::Judged), MarkKind::Judged),
             Decision::CallStarted(it) => {
                 folded.attempt = it.attempt;
-                folded.at_client = claims;
+                folded.at_client = at_client;
                 folded.in_place = false;
                 (Some(State::Running), MarkKind::Started)
             }

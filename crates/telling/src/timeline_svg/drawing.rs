@@ -10,7 +10,8 @@ use super::marks::{self, Group};
 use super::markup::Markup;
 use super::model::{Lane, Mark};
 use super::surroundings::Surroundings;
-use crate::{Names, age, count, cut, one_line, sentence};
+use crate::sentence::{Names, sentence};
+use crate::text::{age, count, cut, one_line};
 
 /// The width of the column with the names of the lanes, in pixels.
 const NAMES: f64 = 168.0;

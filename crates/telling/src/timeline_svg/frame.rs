@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::marks;
 use super::markup::Markup;
 use super::model::{Band, Index, MarkKind, State};
-use crate::age;
+use crate::text::age;
 
 /// The height of a lane, in pixels.
 pub(super) const ROW: f64 = 26.0;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::one_line;
+use crate::text::one_line;
 
 /// Markup under construction. Every element that is opened is closed.
 #[derive(Debug, Default)]

@@ -1,3 +1,5 @@
+//! Pictures of the recorded sessions, of long ones, and of ones with hostile texts.
+
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
