@@ -30,6 +30,7 @@
 //! not run. Read `frame` first, then `assets`, `login` and `live`; then the pages.
 
 mod assets;
+mod audit;
 mod card;
 mod figures;
 mod frame;
@@ -39,6 +40,7 @@ mod live;
 pub(crate) mod login;
 mod operations;
 mod routes;
+mod sessions;
 
 pub(crate) use frame::{check, not_found};
 pub(crate) use routes::routes;

@@ -4,7 +4,9 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-use super::{assets, card, figures, frame, history, inbox, live, login, operations};
+use super::{
+    assets, audit, card, figures, frame, history, inbox, live, login, operations, sessions,
+};
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
@@ -43,6 +45,8 @@ fn guarded() -> Router<Service> {
         .route("/operations/pause", post(operations::pause))
         .route("/operations/revoke", post(operations::revoke))
         .route("/operations/unpause", post(operations::unpause))
+        .merge(audit::routes())
+        .merge(sessions::routes())
 }
 
 /// The pages that need no principal.

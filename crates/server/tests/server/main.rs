@@ -38,6 +38,7 @@ mod repeating;
 mod reports;
 mod revoking;
 mod sealing;
+mod session_pages;
 mod sinks;
 mod streams;
 mod strictness;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::session::{
-    CallStarted, ConfirmationAnswered, Deadline, Decision, Event, Fact, FunctionCallReceived, Observation,
-    Outcome, ResponseIssued, ResponsesSent, Route, Seq, Start, ToolReturned, Verdict,
+    CallStarted, ConfirmationAnswered, Deadline, Decision, Event, Fact, FunctionCallReceived,
+    Observation, Outcome, ResponseIssued, ResponsesSent, Route, Seq, Start, ToolReturned, Verdict,
 };
 
 use super::model::{Index, Lane, MarkKind, State, Stretch};

@@ -1,10 +1,12 @@
 //! The style sheet, the script and the icon. Their paths have a hash of their content, so browsers
 //! keep them.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use recount_telling::timeline_svg::STYLE as STYLE_OF_TIMELINES;
 use sha2::{Digest, Sha256};
 
 use crate::problems::{Code, Problem};
@@ -18,20 +20,32 @@ struct Asset {
     /// The name in the path, with the hash.
     name: String,
     kind: &'static str,
-    content: &'static str,
+    content: Cow<'static, str>,
 }
 
 static STYLE: LazyLock<Asset> =
-    LazyLock::new(|| Asset::of("page", "css", "text/css", include_str!("page.css")));
+    LazyLock::new(|| Asset::of("page", "css", "text/css", style_sheet()));
 
-static SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::of("page", "js", "text/javascript", include_str!("page.js")));
+static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::of(
+        "page",
+        "js",
+        "text/javascript",
+        include_str!("page.js").into(),
+    )
+});
 
-static ICON: LazyLock<Asset> =
-    LazyLock::new(|| Asset::of("icon", "svg", "image/svg+xml", include_str!("icon.svg")));
+static ICON: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::of(
+        "icon",
+        "svg",
+        "image/svg+xml",
+        include_str!("icon.svg").into(),
+    )
+});
 
 impl Asset {
-    fn of(name: &str, ending: &str, kind: &'static str, content: &'static str) -> Asset {
+    fn of(name: &str, ending: &str, kind: &'static str, content: Cow<'static, str>) -> Asset {
         let hash = Sha256::digest(content.as_bytes());
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let hash = hex.get(..HASH_DIGITS).unwrap_or_default();
@@ -45,6 +59,11 @@ impl Asset {
     fn path(&self) -> String {
         format!("assets/{}", self.name)
     }
+}
+
+/// The style of the pages, with that of the timelines in their colours.
+fn style_sheet() -> Cow<'static, str> {
+    format!("{}{}", include_str!("page.css"), STYLE_OF_TIMELINES).into()
 }
 
 /// The path of the style sheet below the mount.
@@ -72,5 +91,5 @@ pub(crate) async fn get(InPath(name): InPath<String>) -> Result<Response, Proble
         (header::CONTENT_TYPE, HeaderValue::from_static(found.kind)),
         (header::CACHE_CONTROL, forever),
     ];
-    Ok((headers, found.content).into_response())
+    Ok((headers, &*found.content).into_response())
 }

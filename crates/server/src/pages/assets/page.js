@@ -15,6 +15,9 @@
     year: "numeric", month: "2-digit", day: "2-digit",
     hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
   });
+  const timesOfDay = new Intl.DateTimeFormat(undefined, {
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  });
   const distances = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
   const distance = (seconds) => {
@@ -33,6 +36,11 @@
         time.textContent = distance((at - Date.now()) / 1000);
         const utc = at.toISOString().slice(0, 19).replace("T", " ") + " UTC";
         time.title = `${moments.format(at)} (${utc})`;
+      } else if ("time" in time.dataset) {
+        // A time of day in a list; the title has the date, first in UTC.
+        if (!time.dataset.shown) time.title = `${moments.format(at)} (${time.title})`;
+        time.dataset.shown = "yes";
+        time.textContent = `${timesOfDay.format(at)}.${time.dateTime.slice(20, 23)}`;
       } else if (!time.title) {
         time.title = time.textContent;
         time.textContent = moments.format(at);
@@ -192,4 +200,125 @@
     event.preventDefault();
     act();
   });
+
+  // --- Checks: the progress of a stream that a form starts, then its result. ---
+
+  const visible = (text) =>
+    text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+
+  // Calls `told` with each message of a stream of events.
+  const messages = async (response, told) => {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) {
+        const field = (name) => part.split("\n").filter((it) => it.startsWith(`${name}: `))
+          .map((it) => it.slice(name.length + 2)).join("\n");
+        told(field("event"), field("data"));
+      }
+    }
+  };
+
+  const resultOf = (report) => {
+    const problem = report.problem || report.diverged;
+    if (problem) {
+      const text = problem.text ? `: ${visible(problem.text)}` : "";
+      const word = report.problem ? "Damaged" : "Diverged";
+      return ["bad", `${word} at record ${problem.seq}${text}.`];
+    }
+    if ("sound" in report) {
+      return ["good", `Sound: every hash holds, in ${report.records} records.`];
+    }
+    return ["good", `The same decisions: ${report.decisions} made again.`];
+  };
+
+  // Runs one check. Returns its report, or null if the viewer may not read the session.
+  const run = async (path, form, told) => {
+    const csrf = form.querySelector('input[name="csrf"]');
+    const headers = { Accept: "text/event-stream" };
+    if (csrf) headers["X-Recount-Csrf"] = csrf.value;
+    const response = await fetch(path, { method: "POST", headers, credentials: "same-origin" });
+    if (response.status === 403 || response.status === 404) return null;
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    let report = null;
+    await messages(response, (event, data) => {
+      const body = JSON.parse(data);
+      if (event === "progress") told(body);
+      if (event === "report") report = body;
+      if (event === "problem") report = { problem: { seq: "?", text: body.detail || "" } };
+    });
+    if (!report) throw new Error("the stream has ended without a report");
+    return report;
+  };
+
+  const checked = async (form, output, work) => {
+    const button = form.querySelector("button");
+    button.disabled = true;
+    output.className = "banner";
+    output.textContent = "Reading …";
+    try {
+      await work();
+    } catch (error) {
+      output.className = "banner bad";
+      output.textContent = `The check has failed: ${error.message}.`;
+    } finally {
+      button.disabled = false;
+    }
+  };
+
+  const check = (path, form, output) => checked(form, output, async () => {
+    const told = ({ records, of }) => { output.textContent = `${records} of ${of} records`; };
+    const report = await run(path, form, told);
+    if (!report) throw new Error("you may not read this session");
+    const [mood, text] = resultOf(report);
+    output.className = `banner ${mood}`;
+    output.textContent = text;
+  });
+
+  const checkAll = (kind, sessions, form, output) => checked(form, output, async () => {
+    const bad = document.createElement("ul");
+    let [done, cursor] = [0, ""];
+    do {
+      const page = await fetch(`${sessions}?limit=200${cursor && `&cursor=${cursor}`}`);
+      if (!page.ok) throw new Error(`status ${page.status}`);
+      const { items, next } = await page.json();
+      for (const { session } of items) {
+        const report = await run(`${sessions}/${session}/${kind}`, form, () => {});
+        if (!report) continue;
+        done += 1;
+        output.textContent = `${done} sessions checked`;
+        const [mood, text] = resultOf(report);
+        if (mood === "good") continue;
+        const link = document.createElement("a");
+        link.href = `${sessions.replace(/v1\/sessions$/, "sessions")}/${session}`;
+        link.textContent = session;
+        const line = document.createElement("li");
+        line.append(link, `: ${text}`);
+        bad.append(line);
+      }
+      cursor = next || "";
+    } while (cursor);
+    const problems = bad.children.length;
+    output.className = `banner ${problems ? "bad" : "good"}`;
+    const words = kind === "verify" ? "Sound: every hash holds" : "The same decisions";
+    output.textContent = problems
+      ? `${problems} of ${done} sessions with a problem.`
+      : `${words}, in ${done} sessions.`;
+    if (problems) output.append(bad);
+  });
+
+  const output = document.getElementById("check-result");
+  for (const box of document.querySelectorAll("[data-check], [data-check-all]")) {
+    const form = box.querySelector("form");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const { check: one, checkAll: all, sessions } = box.dataset;
+      if (all) checkAll(all, sessions, form, output);
+      else check(one, form, output);
+    });
+  }
 })();

@@ -14,26 +14,12 @@ pub(super) struct Entry {
 
 /// The pages, in the order of the header. An entry is added with its page.
 const ENTRIES: &[Entry] = &[
-    Entry {
-        page: "inbox",
-        name: "Inbox",
-        needs: Role::Viewer,
-    },
-    Entry {
-        page: "history",
-        name: "History",
-        needs: Role::Viewer,
-    },
-    Entry {
-        page: "operations",
-        name: "Operations",
-        needs: Role::Operator,
-    },
-    Entry {
-        page: "figures",
-        name: "Figures",
-        needs: Role::Viewer,
-    },
+    Entry::of("inbox", "Inbox", Role::Viewer),
+    Entry::of("history", "History", Role::Viewer),
+    Entry::of("sessions", "Sessions", Role::Viewer),
+    Entry::of("audit", "Audit", Role::Viewer),
+    Entry::of("operations", "Operations", Role::Operator),
+    Entry::of("figures", "Figures", Role::Viewer),
 ];
 
 /// The entries that the principal sees.
@@ -43,6 +29,10 @@ pub(super) fn entries(principal: &Principal) -> impl Iterator<Item = &'static En
 }
 
 impl Entry {
+    const fn of(page: &'static str, name: &'static str, needs: Role) -> Entry {
+        Entry { page, name, needs }
+    }
+
     /// True if the page with this path is the entry's own, or one below it.
     pub(super) fn is_at(&self, path: &str) -> bool {
         let rest = path.trim_start_matches('/').strip_prefix(self.page);

@@ -149,15 +149,17 @@ fn unread(entry: &Entry) -> Row {
         seq: entry.seq,
         at: entry.at(),
         kind: entry.kind().to_owned(),
-        who: entry.record().map_or("", |it| match it.actor.kind.as_ref() {
-            "model" => party(ActorKind::Model),
-            "user" => party(ActorKind::User),
-            "tool" => party(ActorKind::Tool),
-            "person" => party(ActorKind::Person),
-            "program" => party(ActorKind::Program),
-            "clock" => party(ActorKind::Clock),
-            _ => ENGINE,
-        }),
+        who: entry
+            .record()
+            .map_or("", |it| match it.actor.kind.as_ref() {
+                "model" => party(ActorKind::Model),
+                "user" => party(ActorKind::User),
+                "tool" => party(ActorKind::Tool),
+                "person" => party(ActorKind::Person),
+                "program" => party(ActorKind::Program),
+                "clock" => party(ActorKind::Clock),
+                _ => ENGINE,
+            }),
         text: format!("{} {why}", entry.kind()),
         tone: Tone::Quiet,
         call: None,

@@ -6,7 +6,7 @@ use recount_telling::count;
 
 use crate::pages::frame::{Frame, Page, moment, next_page, said};
 use crate::problems::Problem;
-use crate::requests::Params;
+use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
 use crate::routes::sessions::{ListedSession, selected};
 
@@ -27,6 +27,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let params = params.given();
     let (sessions, next) = selected(&caller, &params).await?;
+    let next = next.map(Cursor::text);
     let body = html! {
         (filters(&params)?)
         @if sessions.is_empty() {

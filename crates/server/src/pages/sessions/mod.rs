@@ -2,13 +2,17 @@
 //!
 //! Read `list` first, then `history`, the records of a session as the pages read them. `session` is
 //! the page of one, with `summary`, `picture` and `events` as its parts; `record` is the page of a
-//! record; `acts` are the changes that the page of a session offers.
+//! record; `acts` are the changes that the page of a session offers, `checks` its verification.
 
-pub(super) mod acts;
+mod acts;
+mod checks;
 mod events;
 mod history;
-pub(super) mod list;
+mod list;
 mod picture;
-pub(super) mod record;
-pub(super) mod session;
+mod record;
+mod routes;
+mod session;
 mod summary;
+
+pub(super) use routes::routes;

@@ -37,12 +37,18 @@ pub(crate) async fn show(
     let known = caller.session(id, Role::Viewer).await?;
     let ledger = caller.ledger();
     let entry = ledger.entries(id, at, 1).await?.pop();
-    let entry = entry.filter(|it| it.seq == at).ok_or_else(|| no_record(at))?;
+    let entry = entry
+        .filter(|it| it.seq == at)
+        .ok_or_else(|| no_record(at))?;
     let history = History::read(ledger, id, at).await?;
     let row = history.rows.last().filter(|it| it.seq == at);
     let row = row.ok_or_else(|| no_record(at))?;
     let effects = effects(ledger, id, at).await?;
-    let head = ledger.journal().head(id.0).await?.map_or(at.0, |head| head.seq);
+    let head = ledger
+        .journal()
+        .head(id.0)
+        .await?
+        .map_or(at.0, |head| head.seq);
     let agent = known.agent().unwrap_or("sealed session");
     let body = html! {
         p { a href=(frame.links().session(id)) { "Session of " (said(agent)) } }

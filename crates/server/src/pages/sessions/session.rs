@@ -31,7 +31,9 @@ pub(crate) async fn show(
     params.only(&KNOWN)?;
     let id = session(&id)?;
     let selection = Selection::of(&params, id)?;
-    let before = params.parsed::<u64>("before", "the seq of a record")?.map(Seq);
+    let before = params
+        .parsed::<u64>("before", "the seq of a record")?
+        .map(Seq);
     // Taken before the records are read, so that no later one is missed.
     let position = caller.ledger().journal().position().await?;
     let known = caller.session(id, Role::Viewer).await?;
@@ -39,7 +41,7 @@ pub(crate) async fn show(
         session: one(&caller, id, &known).await?,
         leaves: caller.ledger().leaves_in(id).await?,
         role: caller.role_in(&known),
-        now: caller.now(),
+        now: caller.service.access.now(),
     };
     let history = History::read(caller.ledger(), id, Seq(summary.session.summary.records)).await?;
     let agent = known.agent().unwrap_or("sealed session").to_owned();
@@ -65,7 +67,10 @@ pub(crate) async fn show(
         }
     };
     let heading = html! { "Session of " (said(&agent)) };
-    let page = Page::new(format!("Session of {}", recount_telling::one_line(&agent)), body);
+    let page = Page::new(
+        format!("Session of {}", recount_telling::one_line(&agent)),
+        body,
+    );
     let page = page.heading(heading);
     // The older pages of events do not change.
     let is_live = selection.is_first() && before.is_none() && !summary.session.closed;
@@ -88,6 +93,7 @@ fn checks(frame: &Frame, id: SessionId) -> maud::Markup {
                 "Export"
             }
         }
+        div id="check-result" role="status" {}
     }
 }
 

@@ -108,7 +108,7 @@ fn format(params: &Params, headers: &HeaderMap) -> Result<Format, Problem> {
     }
 }
 
-fn filter(params: &Params) -> Result<Filter, Problem> {
+pub(crate) fn filter(params: &Params) -> Result<Filter, Problem> {
     let owned =
         |name: &'static str| -> Vec<String> { params.all(name).map(str::to_owned).collect() };
     let label = |(name, value): (&str, &str)| LabelFilter {
