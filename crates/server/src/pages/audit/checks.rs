@@ -45,7 +45,9 @@ pub(crate) async fn verify(caller: Caller, frame: Frame, form: Form) -> Result<R
                     checked.problems.push((session, words));
                 }
             }
-            Err(problem) => checked.problems.push((session, problem.detail().to_owned())),
+            Err(problem) => checked
+                .problems
+                .push((session, problem.detail().to_owned())),
         }
     }
     let good = "Sound: every hash holds";
@@ -68,7 +70,9 @@ pub(crate) async fn replay(caller: Caller, frame: Frame, form: Form) -> Result<R
             }
             Err(error) => {
                 let problem = Problem::from(error);
-                checked.problems.push((session, problem.detail().to_owned()));
+                checked
+                    .problems
+                    .push((session, problem.detail().to_owned()));
             }
         }
     }

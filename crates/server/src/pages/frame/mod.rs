@@ -17,6 +17,6 @@ pub(crate) use form::Form;
 pub(crate) use guard::{check, guard, not_found, takes_html};
 pub(crate) use layout::{Frame, Page};
 pub(crate) use links::is_page;
-pub(crate) use paging::next_page;
+pub(crate) use paging::{next_page, query};
 pub(crate) use text::{said, said_in_lines};
 pub(crate) use times::{moment, relative};
