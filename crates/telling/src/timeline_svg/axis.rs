@@ -15,7 +15,7 @@ const WIDTH_MAX: f64 = 4_800.0;
 
 /// The margins on the left and on the right, where states that last fade out.
 const MARGIN: f64 = 14.0;
-const MARGIN_END: f64 = 46.0;
+const MARGIN_END: f64 = 84.0;
 
 /// The minimum distance between two times on the axis.
 const TICK: f64 = 112.0;

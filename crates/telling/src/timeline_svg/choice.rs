@@ -29,7 +29,10 @@ pub(super) fn chosen(mut lanes: Vec<Lane>, lanes_max: usize) -> Choice {
         };
     }
     let total = lanes.len();
-    let share = lanes_max / OPEN_SHARE;
+    // Older calls that are still open take a share of the lanes, or as much of it as they need.
+    let older = total - lanes_max;
+    let lasting = lanes.iter().take(older).filter(|it| it.lasts()).count();
+    let share = lasting.min(lanes_max / OPEN_SHARE);
     let newest = lanes.split_off(total - (lanes_max - share));
     let mut open: Vec<Lane> = lanes.into_iter().filter(Lane::lasts).collect();
     let open = open.split_off(open.len().saturating_sub(share));
