@@ -55,9 +55,7 @@ class Story:
         self.admin = service.token("root", "admin")
 
     @contextlib.contextmanager
-    def page(
-        self, token: str | None = None, *, script: bool = True, **more: Any
-    ) -> Iterator[Page]:
+    def page(self, token: str | None = None, *, script: bool = True, **more: Any) -> Iterator[Page]:
         """Opens a page in a browser of its own, logged in with a token."""
         more.setdefault("viewport", DESK)
         context = self.browser.new_context(java_script_enabled=script, **more)
@@ -303,9 +301,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         service = stack.enter_context(started(given.program))
         playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(
-            executable_path=given.chromium, args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
         stack.callback(browser.close)
         story = Story(service, browser, given.axe.read_text(), given.shots)
         for check in checks:

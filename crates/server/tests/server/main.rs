@@ -11,6 +11,7 @@ mod bench;
 mod answering;
 mod approvers;
 mod attacks;
+mod audit_pages;
 mod browsers;
 mod cards;
 mod claims;

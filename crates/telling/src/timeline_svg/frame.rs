@@ -175,6 +175,23 @@ pub(super) fn key() -> String {
             stretch(out, state, 1.0, 29.0, ROW / 2.0);
         });
     }
+    sample(&mut out, "connection", |out| {
+        out.open("g", &[("class", "epoch".into())]);
+        let size = [("width", 30.0.into()), ("height", ROW.into())];
+        out.empty("rect", &size);
+        out.close();
+    });
+    sample(&mut out, "restart", |out| {
+        out.open("g", &[("class", "restart".into())]);
+        let ends = [
+            ("x1", 15.0.into()),
+            ("y1", 0.0.into()),
+            ("x2", 15.0.into()),
+            ("y2", ROW.into()),
+        ];
+        out.empty("line", &ends);
+        out.close();
+    });
     for (kind, words) in [
         (MarkKind::Received, "call"),
         (MarkKind::Asked, "question"),

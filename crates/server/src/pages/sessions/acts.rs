@@ -7,7 +7,7 @@ use recount::ledger::PauseTarget;
 
 use crate::pages::frame::{Form, Frame};
 use crate::problems::Problem;
-use crate::requests::{InPath, seq, session};
+use crate::requests::{InPath, session};
 use crate::routes::{Caller, leaves, pauses};
 
 /// Pauses the session.
@@ -53,8 +53,7 @@ pub(crate) async fn revoke(
     form: Form,
 ) -> Result<Response, Problem> {
     form.only(&["reason"])?;
-    let (id, leave) = (session(&id)?, seq(&leave)?);
     let reason = form.one("reason")?.map(str::to_owned);
-    leaves::end(&caller, id, leave, reason).await?;
+    leaves::end(&caller, (&id, &leave), reason).await?;
     frame.see_other(&format!("sessions/{id}"))
 }
