@@ -213,6 +213,11 @@ def long(story: Story) -> None:
 
 def lists(story: Story) -> None:
     """The lists of sessions and of decisions, with filters, and the exports."""
+    session = story.operator.open_session()
+    denied = story.call(session, "ask", {"order": 8}, 7)
+    path = f"/v1/requests/{denied['request']}/answer"
+    status, told = story.operator.ask("POST", path, {"confirmed": False, "reason": "too much"})
+    assert status == 200, (status, told)
     with story.page() as page:
         story.seen(page, "sessions")
         page.get_by_label("Text").fill("no such text")
@@ -223,11 +228,13 @@ def lists(story: Story) -> None:
         story.seen(page, "audit")
         page.get_by_label("Decision").select_option("denied")
         page.get_by_role("button", name="Filter").click()
-        expect(page.locator("table.decisions tbody tr")).to_have_count(1)
+        expect(page.locator("table.decisions")).to_contain_text("too much")
+        expect(page.locator("table.decisions .badge.ask")).to_have_count(0)
+        rows = page.locator("table.decisions tbody tr").count()
         with page.expect_download() as csv:
             page.get_by_role("link", name="CSV").click()
         lines = pathlib.Path(csv.value.path()).read_text().splitlines()
-        assert len(lines) == 2, lines
+        assert len(lines) == rows + 1, lines
         for button in ("Verify all hashes", "Decide all again"):
             page.get_by_role("button", name=button).click()
             expect(page.locator("#check-result")).to_contain_text("in ", timeout=60_000)
@@ -256,9 +263,9 @@ def unscripted(story: Story) -> None:
 
 
 def verified(story: Story) -> None:
-    """The progress of a check, in place. Damage of the files is found when the service starts."""
+    """The progress of a check, in place. A start after a crash finds damage of the files."""
     session = story.operator.open_session()
-    call = story.call(session, "ask", {"order": "bytes-to-alter"}, 6)
+    story.call(session, "ask", {"order": "bytes-to-alter"}, 6)
     with story.page() as page:
         page.goto(f"{story.base}/sessions/{session}")
         page.get_by_role("button", name="Verify the hashes").click()
@@ -274,7 +281,7 @@ def verified(story: Story) -> None:
     done = story.service.run("verify", "journal")
     assert done.returncode == 4, done.stdout + done.stderr
     done = story.service.run("serve", "--listen", "127.0.0.1:0")
-    assert done.returncode == 4, (call, done.stdout + done.stderr)
+    assert done.returncode == 4, done.stdout + done.stderr
 
 
 def alter(directory: pathlib.Path, old: bytes, new: bytes) -> None:

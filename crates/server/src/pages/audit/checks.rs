@@ -103,7 +103,8 @@ fn page(frame: &Frame, title: &str, good: &str, part: &str, checked: &Checked) -
         (result(frame, good, part, checked))
         p.quiet {
             "Checked were the records that the service reads. It may have them in memory, or "
-            "twice on disk, so altered files may stay unseen until it starts again."
+            "twice on disk. Its files are read by " code { "recount verify" }
+            ", once the service has stopped, or on a backup."
         }
         p { a href=(frame.links().to("audit")) { "Back to the audit" } }
     };

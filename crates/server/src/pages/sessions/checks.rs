@@ -81,7 +81,8 @@ fn verified_in_words(it: &Verified) -> Markup {
         }
         p.quiet {
             "Checked were the records that the service reads. It may have them in memory, or "
-            "twice on disk, so altered files may stay unseen until it starts again."
+            "twice on disk. Its files are read by " code { "recount verify" }
+            ", once the service has stopped, or on a backup."
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn replay(
 /// Verifies the hash chain of a session: no record is missing, changed or in another place.
 ///
 /// The records are those that the service reads. It may have them in memory, or twice on disk, so
-/// altered files may stay unseen until a restart, or until `recount verify` checks a backup.
+/// altered files may stay unseen until `recount verify` checks the stopped journal, or a backup.
 /// Messages with the event `progress` have the records so far and their number. The message
 /// `report` has `sound`, the hash of the last record, and the first problem, if there is one.
 #[utoipa::path(
