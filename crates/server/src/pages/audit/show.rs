@@ -8,6 +8,7 @@ use recount_telling::count;
 
 use super::calls::Calls;
 use crate::pages::frame::{Frame, Page, moment, next_page, query, said};
+use crate::pages::sessions::{TIME, is_time};
 use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
@@ -116,7 +117,8 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
             @for (name, label) in FIELDS {
                 div {
                     label for={ "filter-" (name) } { (label) }
-                    input id={ "filter-" (name) } name=(name) value=(chosen(name));
+                    input id={ "filter-" (name) } name=(name) value=(chosen(name))
+                        placeholder=[is_time(name).then_some(TIME)];
                 }
             }
             (choice("verdict", "Decision", &verdicts, &chosen("verdict")))
@@ -163,7 +165,7 @@ fn exports(frame: &Frame, params: &Params) -> Markup {
 
 fn table(frame: &Frame, calls: &[AuditedCall]) -> Markup {
     html! {
-        table.decisions {
+        table.decisions.stack {
             thead {
                 tr {
                     th scope="col" { "Call" }
