@@ -9,7 +9,7 @@ use recount_telling::count;
 use super::calls::Calls;
 use crate::pages::frame::{Frame, Page, moment, next_page, query, said};
 use crate::pages::sessions::{TIME, is_time};
-use crate::problems::{Code, Problem};
+use crate::problems::Problem;
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
 use crate::routes::reports::audit::filter;
@@ -61,16 +61,8 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let params = params.given();
     params.only(&KNOWN)?;
-    let before = match params.cursor()? {
-        None => None,
-        Some(Cursor::Session(session)) => Some(session),
-        Some(Cursor::Item(..)) => {
-            let detail = "the cursor is of another listing";
-            return Err(Problem::new(Code::BadRequest, detail));
-        }
-    };
-    let found = Calls::read(&caller, filter(&params)?, before).await?;
-    let cursor = found.next.map(|it| Cursor::Session(it).text());
+    let found = Calls::read(&caller, filter(&params)?, &params).await?;
+    let cursor = found.next.map(Cursor::text);
     let body = html! {
         (checks(&frame))
         h2 { "Decisions" }
