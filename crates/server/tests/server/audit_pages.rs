@@ -83,6 +83,36 @@ async fn filters_select_calls_and_lead_to_the_exports() {
     assert!(none.text.contains("No call is selected."));
 }
 
+/// A page has 50 calls, and the next one begins within the session.
+#[tokio::test]
+async fn pages_have_each_call_once() {
+    let bench = Bench::over(agents(Engine::in_memory()).open().await.unwrap());
+    let token = bench.token("root", &[Grant::everywhere(Role::Viewer)]);
+    for calls in [30, 70] {
+        let handle = bench.engine.session("support").open().await.unwrap();
+        for n in 0..calls {
+            let (args, by) = (json!({"note": format!("{calls}-{n}")}), Actor::embedder("ada"));
+            handle.call_function("look", args, by).await.unwrap();
+        }
+    }
+    let (mut path, mut sizes, mut found) = ("/audit".to_owned(), Vec::new(), String::new());
+    loop {
+        let page = get(&bench, &token, &path).await;
+        sizes.push(rows(&page));
+        found.push_str(&page.text);
+        let Some((_, rest)) = page.text.split_once("rel=\"next\" href=\"") else {
+            break;
+        };
+        let query = rest.split('"').next().unwrap().replace("&amp;", "&");
+        path = format!("/audit{query}");
+    }
+    assert_eq!(sizes, [50, 50]);
+    for note in (0..30).map(|n| format!("30-{n}")).chain((0..70).map(|n| format!("70-{n}"))) {
+        let note = format!("&quot;{note}&quot;");
+        assert_eq!(found.matches(&note).count(), 1, "{note}");
+    }
+}
+
 #[tokio::test]
 async fn checks_of_all_sessions_stay_within_the_scope() {
     let world = World::new().await;

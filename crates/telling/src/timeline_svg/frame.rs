@@ -111,7 +111,7 @@ pub(super) fn restarts(out: &mut Markup, axis: &Axis, restarts: &[Index], facts:
 /// Draws the times at the top.
 pub(super) fn times(out: &mut Markup, axis: &Axis, facts: &[Fact], y: f64) {
     out.open("g", &[("class", "times".into())]);
-    let mut day_before = None;
+    let (mut day_before, mut second_before) = (None, None);
     for tick in axis.ticks(facts) {
         let ends = [
             ("x1", tick.x.into()),
@@ -129,7 +129,13 @@ pub(super) fn times(out: &mut Markup, axis: &Axis, facts: &[Fact], y: f64) {
                 ("data-at", stamp.as_str().into()),
             ]
         };
-        out.text("text", &place(12.0), &at.format("%H:%M:%S").to_string());
+        let second = at.format("%H:%M:%S").to_string();
+        let shown = match second_before.as_ref() == Some(&second) {
+            true => at.format("%H:%M:%S%.3f").to_string(),
+            false => second.clone(),
+        };
+        second_before = Some(second);
+        out.text("text", &place(12.0), &shown);
         let day = age::day(at);
         if day_before.as_ref() != Some(&day) {
             out.text("text", &place(26.0), &day);

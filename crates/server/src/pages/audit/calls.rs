@@ -1,12 +1,13 @@
-//! The calls of a page of the audit, newest session first.
+//! The calls of a page of the audit, newest first.
 
 use recount::audit::{AuditedCall, Auditor, Filter};
 use recount::session::SessionId;
 
 use crate::problems::Problem;
+use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
 
-/// The number of calls after which a page ends with its session.
+/// The number of calls of a page.
 const CALLS: usize = 50;
 
 /// The maximum number of sessions that a page reads.
@@ -19,17 +20,18 @@ pub(super) struct Calls {
     pub(super) sessions: usize,
     /// The sessions of these that could not be read.
     pub(super) unread: Vec<SessionId>,
-    /// The last session of the page, if older ones follow.
-    pub(super) next: Option<SessionId>,
+    /// The place at which the next page begins, if older calls may follow.
+    pub(super) next: Option<Cursor>,
 }
 
 impl Calls {
-    /// Reads sessions older than `before`, newest first, until there are calls for a page.
+    /// Reads the calls of the page at the cursor.
     pub(super) async fn read(
         caller: &Caller,
         filter: Filter,
-        before: Option<SessionId>,
+        params: &Params,
     ) -> Result<Calls, Problem> {
+        let cursor = params.cursor()?;
         let auditor = Auditor::new(caller.ledger().clone(), filter).await?;
         let mut found = Calls {
             calls: Vec::new(),
@@ -37,24 +39,41 @@ impl Calls {
             unread: Vec::new(),
             next: None,
         };
-        let sessions = auditor.sessions().await?.into_iter().rev();
-        let older = sessions.filter(|it| before.is_none_or(|before| *it < before));
-        let mut last = None;
-        for session in older {
+        for session in auditor.sessions().await?.into_iter().rev() {
             // The scope is checked for each session, before anything of it is read.
-            if !caller.sees(session).await? {
+            if !begins(cursor, session) || !caller.sees(session).await? {
                 continue;
             }
             if found.calls.len() >= CALLS || found.sessions >= SESSIONS_MAX {
-                found.next = last;
-                break;
+                return Ok(found);
             }
             let audit = auditor.read(session).await?;
-            found.calls.extend(audit.calls.into_iter().rev());
-            found.unread.extend(audit.unread.map(|it| it.session));
             found.sessions += 1;
-            last = Some(session);
+            found.unread.extend(audit.unread.map(|it| it.session));
+            let older = audit.calls.into_iter().rev();
+            let older = older.filter(|it| match cursor {
+                Some(Cursor::Item(of, seq)) if of == session => it.seq < seq,
+                Some(Cursor::Item(..) | Cursor::Session(_)) | None => true,
+            });
+            for call in older {
+                if found.calls.len() >= CALLS {
+                    return Ok(found);
+                }
+                found.next = Some(Cursor::Item(session, call.seq));
+                found.calls.push(call);
+            }
+            found.next = Some(Cursor::Session(session));
         }
+        found.next = None;
         Ok(found)
+    }
+}
+
+/// True if the page at the cursor may have calls of this session.
+fn begins(cursor: Option<Cursor>, session: SessionId) -> bool {
+    match cursor {
+        None => true,
+        Some(Cursor::Session(before)) => session < before,
+        Some(Cursor::Item(before, _)) => session <= before,
     }
 }

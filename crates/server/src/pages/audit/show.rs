@@ -8,7 +8,8 @@ use recount_telling::count;
 
 use super::calls::Calls;
 use crate::pages::frame::{Frame, Page, moment, next_page, query, said};
-use crate::problems::{Code, Problem};
+use crate::pages::sessions::{TIME, is_time};
+use crate::problems::Problem;
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
 use crate::routes::reports::audit::filter;
@@ -60,16 +61,8 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let params = params.given();
     params.only(&KNOWN)?;
-    let before = match params.cursor()? {
-        None => None,
-        Some(Cursor::Session(session)) => Some(session),
-        Some(Cursor::Item(..)) => {
-            let detail = "the cursor is of another listing";
-            return Err(Problem::new(Code::BadRequest, detail));
-        }
-    };
-    let found = Calls::read(&caller, filter(&params)?, before).await?;
-    let cursor = found.next.map(|it| Cursor::Session(it).text());
+    let found = Calls::read(&caller, filter(&params)?, &params).await?;
+    let cursor = found.next.map(Cursor::text);
     let body = html! {
         (checks(&frame))
         h2 { "Decisions" }
@@ -116,7 +109,8 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
             @for (name, label) in FIELDS {
                 div {
                     label for={ "filter-" (name) } { (label) }
-                    input id={ "filter-" (name) } name=(name) value=(chosen(name));
+                    input id={ "filter-" (name) } name=(name) value=(chosen(name))
+                        placeholder=[is_time(name).then_some(TIME)];
                 }
             }
             (choice("verdict", "Decision", &verdicts, &chosen("verdict")))
@@ -163,7 +157,7 @@ fn exports(frame: &Frame, params: &Params) -> Markup {
 
 fn table(frame: &Frame, calls: &[AuditedCall]) -> Markup {
     html! {
-        table.decisions {
+        table.decisions.stack {
             thead {
                 tr {
                     th scope="col" { "Call" }

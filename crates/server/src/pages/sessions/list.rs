@@ -19,6 +19,14 @@ const FILTERS: [(&str, &str); 5] = [
     ("until", "Opened before"),
 ];
 
+/// An example of a time, for the fields that take one.
+pub(in crate::pages) const TIME: &str = "2026-11-20T14:03:07Z";
+
+/// True for a filter that takes a time.
+pub(in crate::pages) fn is_time(filter: &str) -> bool {
+    matches!(filter, "since" | "until" | "from")
+}
+
 /// Shows the list.
 pub(crate) async fn show(
     caller: Caller,
@@ -48,7 +56,8 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
                 div {
                     label for={ "filter-" (name) } { (label) }
                     input id={ "filter-" (name) } name=(name)
-                        value=(params.all(name).next().unwrap_or_default());
+                        value=(params.all(name).next().unwrap_or_default())
+                        placeholder=[is_time(name).then_some(TIME)];
                 }
             }
             div {
@@ -66,7 +75,7 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
 
 fn table(frame: &Frame, sessions: &[ListedSession]) -> Markup {
     html! {
-        table {
+        table.stack {
             thead {
                 tr {
                     th scope="col" { "Session" }
@@ -105,9 +114,9 @@ fn row(frame: &Frame, it: &ListedSession) -> Markup {
                 }
             }
             td { (badges(it)) }
-            td { (moment(summary.opened_at)) }
-            td { (moment(summary.last_at)) }
-            td.number { (summary.records) }
+            td { span.lead { "Opened " } (moment(summary.opened_at)) }
+            td { span.lead { "Last record " } (moment(summary.last_at)) }
+            td.number { (summary.records) span.lead { " records" } }
         }
     }
 }
