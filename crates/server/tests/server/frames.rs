@@ -180,23 +180,12 @@ async fn root_leads_to_the_inbox_below_a_prefix() {
     use tower::ServiceExt;
     let bench = Bench::over(engine().await);
     let app = axum::Router::new().nest("/recount", bench.service.clone().router());
-    for (path, location) in [("/recount", "./recount/inbox"), ("/recount/", "./inbox")] {
-        let request = Request::get(path)
-            .header("host", "localhost")
-            .header("authorization", format!("Bearer {}", bench.admin()));
-        let reply = app
-            .clone()
-            .oneshot(request.body(Body::empty()).unwrap())
-            .await
-            .unwrap();
-        if reply.status() == 404 {
-            // The router of a nested service has no path with a slash at its end.
-            continue;
-        }
-        assert_eq!(
-            (reply.status().as_u16(), &reply.headers()["location"]),
-            (303, &location.parse().unwrap()),
-            "{path}"
-        );
-    }
+    let request = Request::get("/recount")
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {}", bench.admin()));
+    let request = request.body(Body::empty()).unwrap();
+    let reply = app.oneshot(request).await.unwrap();
+    assert_eq!(reply.status(), 303);
+    // Relative to an address without a slash at its end.
+    assert_eq!(reply.headers()["location"], "./recount/inbox");
 }
