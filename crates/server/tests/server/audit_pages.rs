@@ -91,7 +91,10 @@ async fn pages_have_each_call_once() {
     for calls in [30, 70] {
         let handle = bench.engine.session("support").open().await.unwrap();
         for n in 0..calls {
-            let (args, by) = (json!({"note": format!("{calls}-{n}")}), Actor::embedder("ada"));
+            let (args, by) = (
+                json!({"note": format!("{calls}-{n}")}),
+                Actor::embedder("ada"),
+            );
             handle.call_function("look", args, by).await.unwrap();
         }
     }
@@ -107,7 +110,10 @@ async fn pages_have_each_call_once() {
         path = format!("/audit{query}");
     }
     assert_eq!(sizes, [50, 50]);
-    for note in (0..30).map(|n| format!("30-{n}")).chain((0..70).map(|n| format!("70-{n}"))) {
+    for note in (0..30)
+        .map(|n| format!("30-{n}"))
+        .chain((0..70).map(|n| format!("70-{n}")))
+    {
         let note = format!("&quot;{note}&quot;");
         assert_eq!(found.matches(&note).count(), 1, "{note}");
     }
