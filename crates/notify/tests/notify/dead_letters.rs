@@ -102,6 +102,9 @@ async fn dead_letter_is_sent_again_or_discarded() {
     let again = receiver.next().await;
     assert_eq!((again.status, again.id()), (204, first.id()));
     within(notifier.discard("ops", other)).await.unwrap();
+    // It is durable before the answer.
+    let file = std::fs::read_to_string(world.files().join("ops.json")).unwrap();
+    assert!(!file.contains(&other.to_string()), "{file}");
     let gone = within(notifier.discard("ops", other)).await;
     assert_eq!(gone, Err(DeadLetterError::UnknownLetter { id: other }));
     let nowhere = within(notifier.retry("nowhere", Uuid::nil())).await;

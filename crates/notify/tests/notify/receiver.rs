@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// The longest wait of a test. Only a defect takes so long.
-const HANGS_AFTER: Duration = Duration::from_secs(30);
+const HANGS_AFTER: Duration = Duration::from_secs(120);
 
 /// A message that a receiver answered.
 #[derive(Debug)]

@@ -97,7 +97,9 @@ async fn journal_with_another_history_is_followed_from_its_end() {
     first.ask("refund").await;
     receiver.next().await;
     within(notifier.stop(A_MOMENT)).await;
+    // The second journal has more commits, so the place of the first one is within it.
     let old = second.ask("refund").await;
+    second.ask("refund").await;
     settings.directory = first.files();
     let _notifier = second.notify(settings).await;
     second.answer(&old, ToolConfirmation::confirmed()).await;
