@@ -13,7 +13,7 @@ import contextlib
 import pathlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -253,12 +253,13 @@ def main() -> None:
         try:
             world = World(service, browser, axe, arguments.shots)
             session = world.fill()
-            for name, scene in (
-                ("looks", lambda: looks(world)),
-                ("by_click", lambda: by_click(world)),
-                ("by_keyboard", lambda: by_keyboard(world, session)),
-                ("without_script", lambda: without_script(world)),
-            ):
+            scenes: dict[str, Callable[[], None]] = {
+                "looks": lambda: looks(world),
+                "by_click": lambda: by_click(world),
+                "by_keyboard": lambda: by_keyboard(world, session),
+                "without_script": lambda: without_script(world),
+            }
+            for name, scene in scenes.items():
                 begun = time.monotonic()
                 scene()
                 print(f"{name}: {time.monotonic() - begun:.1f} s")
