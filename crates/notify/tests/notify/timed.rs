@@ -78,10 +78,12 @@ async fn request_decided_while_stopped_is_not_escalated() {
     within(notifier.stop(A_MOMENT)).await;
     let decided = world.ask("refund").await;
     world.answer(&decided, ToolConfirmation::confirmed()).await;
-    let open = world.ask("refund").await;
     world.clock.forward(minutes(16));
     // The sink reads the question, which is due, before its answer.
-    let _notifier = world.notify(settings).await;
+    let notifier = world.notify(settings).await;
+    caught_up(&notifier).await;
+    let open = world.ask("refund").await;
+    world.clock.forward(minutes(16));
     let message = boss.next().await;
     assert_eq!(message.json()["data"]["request"], open.id.0.to_string());
     assert!(boss.is_quiet());
