@@ -82,7 +82,9 @@ async fn page_of_final_calls_reads_no_further() {
     let session = engine.session("desk").open().await.unwrap();
     for nth in 0..PROJECTED {
         let by = Actor::embedder("pipeline");
-        let _ = session.call_function("unknown", json!({"nth": nth}), by).await;
+        let _ = session
+            .call_function("unknown", json!({"nth": nth}), by)
+            .await;
     }
     let (ledger, id) = (engine.ledger(), session.session_id());
     let mut read = 0;

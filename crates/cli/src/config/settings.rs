@@ -89,10 +89,6 @@ pub(crate) enum JwtKeys {
 
 /// A reverse proxy that names users, on a socket of its own.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    not(unix),
-    expect(dead_code, reason = "without Unix sockets, a proxy is only refused")
-)]
 pub(crate) struct ProxySettings {
     pub(crate) socket: Given<PathBuf>,
     /// The permissions of the socket. Without them, only the user of the service can open it.
@@ -197,10 +193,6 @@ impl AgentSettings {
 
 /// An MCP server whose tools an agent has.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    not(feature = "mcp"),
-    expect(dead_code, reason = "without the feature, a server is only refused")
-)]
 pub(crate) struct McpSettings {
     /// A command line or a URL.
     pub(crate) server: Given<String>,

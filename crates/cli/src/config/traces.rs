@@ -19,10 +19,6 @@ pub(super) const TRACES: [&str; 5] = [
 
 /// The collector that takes a session's spans.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    not(feature = "otel"),
-    expect(dead_code, reason = "without the feature, a collector is only refused")
-)]
 pub(crate) struct TracesSettings {
     pub(crate) endpoint: Given<String>,
     /// The variable with the headers of requests.

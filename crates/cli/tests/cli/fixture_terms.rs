@@ -157,7 +157,7 @@ fn unfit_configuration_plays_nothing() {
         .prints_error(&["policies.toml:2:1", "confrim"]);
     bench
         .run("fixture test --config nope.toml fixture")
-        .fails(1, "io");
+        .fails(2, "io");
     bench
         .run("fixture test --agent orders fixture")
         .ends_with(2);

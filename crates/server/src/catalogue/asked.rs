@@ -83,10 +83,7 @@ impl Catalogue {
     }
 
     /// Reads requests, and keeps those that do not change.
-    async fn read_requests(
-        &self,
-        items: &[OpenItem],
-    ) -> Result<Vec<PendingConfirmation>, Error> {
+    async fn read_requests(&self, items: &[OpenItem]) -> Result<Vec<PendingConfirmation>, Error> {
         self.drop_erased().await?;
         let names: BTreeMap<_, _> = items
             .iter()
@@ -197,7 +194,11 @@ mod tests {
         let bench = Bench::new(Agent::new().sealed()).await;
         assert_eq!(bench.listed().await.tool, "pay");
         // By hand, or by another process: nothing is recorded.
-        bench.keys.erase(bench.session.session_id().0).await.unwrap();
+        bench
+            .keys
+            .erase(bench.session.session_id().0)
+            .await
+            .unwrap();
         let listed = bench.listed().await;
         assert!(listed.sealed && listed.tool.is_empty() && listed.agent.is_empty());
         assert_eq!(bench.kept(), (0, 0));
@@ -211,7 +212,10 @@ mod tests {
         bench.session.close("done", by.clone()).await.unwrap();
         assert_eq!(bench.kept(), (1, 1));
         let (ledger, id) = (&bench.catalogue.ledger, bench.session.session_id());
-        ledger.erase(id, by, "a request", Timestamp(1)).await.unwrap();
+        ledger
+            .erase(id, by, "a request", Timestamp(1))
+            .await
+            .unwrap();
         let filter = Filter::default();
         let nothing = bench.catalogue.page(&filter, |_| false, None, 1);
         assert!(nothing.await.unwrap().sessions.is_empty());

@@ -35,8 +35,7 @@ impl Catalogue {
             if before.is_some_and(|before| id >= before) {
                 continue;
             }
-            let fits =
-                |it: &Known| is_visible(it) && filter.takes(id, it, Timestamp(head.at_us));
+            let fits = |it: &Known| is_visible(it) && filter.takes(id, it, Timestamp(head.at_us));
             let Some(known) = self.session_if(id, fits).await? else {
                 continue;
             };

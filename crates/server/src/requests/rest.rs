@@ -77,7 +77,8 @@ impl Shared {
 
     /// Reads the rest. False if it is too long or broken.
     async fn finish(mut self, must_ask: bool) -> bool {
-        let (progress, least) = self.with(|it| (it.progress, HttpBody::size_hint(&it.body).lower()));
+        let read = |it: &mut Reading| (it.progress, HttpBody::size_hint(&it.body).lower());
+        let (progress, least) = self.with(read);
         match progress {
             Progress::Ended => return true,
             Progress::Failed => return false,

@@ -484,7 +484,10 @@ async fn page_is_told_of_changes_that_its_person_may_see() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
-    assert!(!reading.is_finished(), "a foreign session has woken the page");
+    assert!(
+        !reading.is_finished(),
+        "a foreign session has woken the page"
+    );
     asks(&handle, &mut updates, "refund", json!({"cents": 1})).await;
     assert_eq!(reading.await.unwrap().name, "changed");
     let of_foreign = format!("/live?session={}", foreign.session_id());

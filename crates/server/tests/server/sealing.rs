@@ -77,15 +77,28 @@ async fn asked(engine: &Engine) -> LiveHandle {
     let opening = engine.session("support").label("tenant", "acme");
     let session = opening.external_id("ticket-1").open().await.unwrap();
     let mut updates = session.subscribe();
-    let (args, by) = (Json::of(&json!({"order": "order-7"})), Actor::embedder("pipeline"));
-    session.begin_call("refund", args, "once", by).await.unwrap();
+    let (args, by) = (
+        Json::of(&json!({"order": "order-7"})),
+        Actor::embedder("pipeline"),
+    );
+    session
+        .begin_call("refund", args, "once", by)
+        .await
+        .unwrap();
     let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
     assert!(asked.await.is_some());
     session
 }
 
 /// The texts of that session in the listings.
-const TEXTS: [&str; 6] = ["support", "ticket-1", "acme", "refund", "order-7", "Refund it?"];
+const TEXTS: [&str; 6] = [
+    "support",
+    "ticket-1",
+    "acme",
+    "refund",
+    "order-7",
+    "Refund it?",
+];
 
 #[tokio::test]
 async fn nothing_of_an_erased_session_is_listed() {
@@ -113,13 +126,19 @@ async fn nothing_of_an_erased_session_is_listed() {
         } else {
             let by = Actor::os_user("ada");
             session.close("done", by.clone()).await.unwrap();
-            let erased = bench.engine.ledger().erase(id, by, "a request", Timestamp(1));
+            let erased = bench
+                .engine
+                .ledger()
+                .erase(id, by, "a request", Timestamp(1));
             erased.await.unwrap();
         }
         for token in &tokens {
             let listed = listed(&bench, token).await;
             let found: Vec<_> = TEXTS.iter().filter(|it| listed.contains(**it)).collect();
-            assert!(found.is_empty(), "by hand: {by_hand}; {found:?} in {listed}");
+            assert!(
+                found.is_empty(),
+                "by hand: {by_hand}; {found:?} in {listed}"
+            );
         }
         let listed = bench.get(&tokens[0], "/v1/sessions").await.json();
         assert_eq!(listed["items"][0]["sealed"], true);

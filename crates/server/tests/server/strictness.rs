@@ -111,8 +111,9 @@ async fn endless_body_is_not_read_to_its_end() {
             (refused.status.as_u16(), refused.code().as_str()),
             (413, "too-large")
         );
+        // Up to the limit of 64 KiB, and as much again to keep the connection.
         assert!(
-            sent.load(Ordering::Relaxed) < 10,
+            sent.load(Ordering::Relaxed) < 20,
             "{sent:?} pieces were read"
         );
     }
