@@ -10,6 +10,9 @@ use crate::problems::{Code, Problem};
 use crate::requests::Params;
 use crate::service::Service;
 
+/// The target of the login form. `/login` itself has the methods of the OpenAPI document alone.
+const WITH_TOKEN: &str = "login/token";
+
 /// The page after a login that names none.
 const AFTER_LOGIN: &str = "inbox";
 
@@ -115,7 +118,7 @@ fn page(frame: &Frame, status: StatusCode, next: &str, problem: Option<&Problem>
         @if let Some(problem) = problem {
             p.bad role="alert" { (said(problem.detail())) "." }
         }
-        form.narrow method="post" action=(frame.links().to("login")) {
+        form.narrow method="post" action=(frame.links().to(WITH_TOKEN)) {
             @if let Some(next) = next {
                 input type="hidden" name="next" value=(next);
             }

@@ -57,6 +57,6 @@ fn guarded() -> Router<Service> {
 /// The pages that need no principal.
 fn open() -> Router<Service> {
     Router::new()
-        .route("/login", post(login::with_token))
+        .route("/login/token", post(login::with_token))
         .route("/assets/{name}", get(assets::get))
 }

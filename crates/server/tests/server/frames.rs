@@ -18,12 +18,15 @@ async fn page_without_login_leads_back_after_it() {
     assert!(asked.text.contains("<h1>Log in</h1>"), "{}", asked.text);
     let next = hidden(&asked.text, "next");
     assert_eq!(format!("/{next}"), card);
-    assert!(asked.text.contains(r#"action="../../../login""#));
+    assert!(asked.text.contains(r#"action="../../../login/token""#));
     let token = world.tenant(Role::Viewer);
     let fields = form(&[("token", &token), ("next", &next)]);
-    let opened = world.bench.send(post("/login"), Body::from(fields)).await;
+    let opened = world
+        .bench
+        .send(post("/login/token"), Body::from(fields))
+        .await;
     assert_eq!(opened.status, 303, "{}", opened.text);
-    assert_eq!(opened.headers["location"], format!("./{next}"));
+    assert_eq!(opened.headers["location"], format!("../{next}"));
     let cookie = opened.headers["set-cookie"].to_str().unwrap();
     let cookie = cookie.split(';').next().unwrap();
     let page = Request::get(&card).header("cookie", cookie);
@@ -41,8 +44,8 @@ async fn login_leads_to_no_other_site() {
         "javascript:x",
     ] {
         let fields = form(&[("token", &token), ("next", next)]);
-        let opened = bench.send(post("/login"), Body::from(fields)).await;
-        assert_eq!(opened.headers["location"], "./inbox", "{next}");
+        let opened = bench.send(post("/login/token"), Body::from(fields)).await;
+        assert_eq!(opened.headers["location"], "../inbox", "{next}");
         let link = bench.access.login_token().unwrap().unwrap();
         let link = form(&[("token", link.expose()), ("next", next)]);
         let opened = Request::get(format!("/login?{link}"));
@@ -65,7 +68,7 @@ async fn login_with_a_token_ends_with_it() {
     store.revoke(&info.id, Timestamp(2)).unwrap();
     assert_eq!(browser.open("/inbox").await.status, 401);
     let fields = form(&[("token", token.expose())]);
-    let refused = bench.send(post("/login"), Body::from(fields)).await;
+    let refused = bench.send(post("/login/token"), Body::from(fields)).await;
     assert_eq!(refused.status, 401);
     assert!(
         refused.text.contains("unknown, revoked or expired"),

@@ -39,7 +39,7 @@ impl Browser<'_> {
     /// Logs in with a token of the store.
     pub(crate) async fn with<'b>(bench: &'b Bench, token: &str) -> Browser<'b> {
         let reply = bench
-            .send(post("/login"), Body::from(form(&[("token", token)])))
+            .send(post("/login/token"), Body::from(form(&[("token", token)])))
             .await;
         assert_eq!(reply.status, 303, "{}", reply.text);
         let set = reply.headers["set-cookie"].to_str().unwrap();
