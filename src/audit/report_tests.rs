@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::audit::{LabelFilter, QuestionEnd, Verdict};
-use crate::prelude::{Actor, Agent, Engine};
+use crate::prelude::{Actor, Agent, Engine, T};
 use crate::session::{Outcome, Rule};
 
 fn corpus() -> Vec<PathBuf> {
@@ -46,10 +46,10 @@ fn told(file: &Path, filter: &Filter) -> Report {
 }
 
 /// The calls of a session in pages of so many calls and bytes.
-fn in_pages(ledger: &Ledger, id: SessionId, limit: usize, bytes: usize) -> Vec<AuditedCall> {
+async fn in_pages(ledger: &Ledger, id: SessionId, limit: usize, bytes: usize) -> Vec<AuditedCall> {
     let (mut calls, mut after) = (Vec::new(), Seq(0));
     loop {
-        let page = block_on(calls_after(ledger, id, after, limit, bytes)).unwrap();
+        let page = calls_after(ledger, id, after, limit, bytes).await.unwrap();
         assert!(page.calls.len() <= limit);
         calls.extend(page.calls);
         match calls.last() {
@@ -67,7 +67,7 @@ fn pages_of_every_corpus_session_have_each_call_once() {
         let (id, _) = block_on(ledger.session_heads()).unwrap()[0];
         let all = block_on(calls_of(&ledger, id)).unwrap();
         for (limit, bytes) in [(1, usize::MAX), (3, usize::MAX), (usize::MAX, 1)] {
-            let paged = in_pages(&ledger, id, limit, bytes);
+            let paged = block_on(in_pages(&ledger, id, limit, bytes));
             assert_eq!(paged, all, "{}, by {limit}", file.display());
         }
         longest = longest.max(all.len());
@@ -77,14 +77,14 @@ fn pages_of_every_corpus_session_have_each_call_once() {
 
 #[tokio::test]
 async fn page_of_final_calls_reads_no_further() {
-    let engine = Engine::in_memory().agent("desk", Agent::new().model("none").strict());
+    let look_up = T::simple("look_up", "Looks up", |_| async { Ok(json!({})) });
+    let engine = Engine::in_memory().agent("desk", Agent::new().tools(look_up));
     let engine = engine.open().await.unwrap();
     let session = engine.session("desk").open().await.unwrap();
     for nth in 0..PROJECTED {
         let by = Actor::embedder("pipeline");
-        let _ = session
-            .call_function("unknown", json!({"nth": nth}), by)
-            .await;
+        let args = json!({"nth": nth});
+        session.call_function("look_up", args, by).await.unwrap();
     }
     let (ledger, id) = (engine.ledger(), session.session_id());
     let mut read = 0;
@@ -92,8 +92,8 @@ async fn page_of_final_calls_reads_no_further() {
     let projection = project_in(ledger, id, window, |records| read = records).await;
     assert_eq!(projection.unwrap().rows().count(), 1);
     assert_eq!(read, PROJECTED as u64);
-    let last = in_pages(ledger, id, 50, usize::MAX);
-    assert_eq!(last.len(), PROJECTED);
+    let all = in_pages(ledger, id, 50, usize::MAX).await;
+    assert_eq!(all.len(), PROJECTED);
 }
 
 fn story(name: &str) -> Report {
