@@ -16,7 +16,8 @@ pub(crate) fn default_text(occasion: Occasion, detail: Detail) -> Option<Templat
     let text = match occasion {
         Occasion::Asked => format!("{subject} waits for an approval.{arguments} {{link}}"),
         Occasion::Reminder => format!(
-            "{subject} still waits for an approval, which expires at {{expires}}.{arguments} {{link}}"
+            "{subject} still waits for an approval, which expires at \
+             {{expires}}.{arguments} {{link}}"
         ),
         Occasion::Escalated => {
             format!("{subject} has waited for an approval since {{since}}.{arguments} {{link}}")

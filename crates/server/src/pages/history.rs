@@ -260,7 +260,8 @@ fn line(frame: &Frame, row: &Row) -> Markup {
             td { (moment(row.key.0)) }
             td {
                 a href=(frame.links().card(call.session, call.seq)) {
-                    strong { (said(&call.tool)) } ": " (said(asked_in_words(question.about, question.hint.as_deref())))
+                    strong { (said(&call.tool)) } ": "
+                    (said(asked_in_words(question.about, question.hint.as_deref())))
                 }
                 br; code { (said(&cut(args.as_str(), ARGS_COLUMNS))) }
                 br; span.quiet { "agent " (said(&call.agent)) }

@@ -90,8 +90,8 @@ fn sink() -> Value {
         (
             "zone",
             text(),
-            "The zone of times in texts, and of the digest: utc, the default, local, an offset such \
-             as +02:00, or a name such as Europe/Berlin.",
+            "The zone of times in texts, and of the digest: utc, the default, local, an offset \
+             such as +02:00, or a name such as Europe/Berlin.",
         ),
         (
             "digest",

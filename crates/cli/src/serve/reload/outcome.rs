@@ -16,8 +16,8 @@ pub(super) fn wrong(outcome: &Reloaded) -> Failure {
     Failure::new("config-file", one_line_each(&what))
         .exit(Exit::Usage)
         .advice(
-            "`recount check` lists mistakes with their lines; a restart takes what is read with the \
-             next start",
+            "`recount check` lists mistakes with their lines; a restart takes what is read with \
+             the next start",
         )
 }
 

@@ -99,8 +99,8 @@ fn basis(counted: &Counted, span: Span) -> Markup {
         }
         @if counted.left_out > 0 {
             p.banner.ask {
-                "Left out: " (count(counted.left_out, "session")) ", because one page reads at most "
-                (RECORDS_MAX) " records. Of their requests, only the open ones are counted. Choose "
+                "Left out: " (count(counted.left_out, "session")) ", because one page reads at "
+                "most " (RECORDS_MAX) " records. Of their requests, only the open ones are counted. Choose "
                 "a shorter range or an agent."
             }
         }
@@ -144,8 +144,8 @@ fn decisions(numbers: &Numbers, range: Range) -> Markup {
         .collect();
     let [median, p95] = both(&numbers.times);
     let about = format!(
-        "Median and 95th percentile for each of {} intervals. Over the whole range: median {median}, \
-         95th percentile {p95}, {}.",
+        "Median and 95th percentile for each of {} intervals. Over the whole range: median \
+         {median}, 95th percentile {p95}, {}.",
         all.len(),
         count(numbers.times.number(), "decision"),
     );
@@ -164,7 +164,11 @@ fn decisions(numbers: &Numbers, range: Range) -> Markup {
             (legend(&[("main", "Median"), ("far", "95th percentile")]))
             (ranges(labels, &all))
             p.quiet { "Answers of people. Times in the chart are UTC, its scale is logarithmic." }
-            (folded("Times to a decision", &["From", "Decisions", "Median", "95th percentile"], rows))
+            (folded(
+                "Times to a decision",
+                &["From", "Decisions", "Median", "95th percentile"],
+                rows,
+            ))
         }
     }
 }

@@ -64,7 +64,9 @@ pub(crate) async fn show(
             @if groups.is_empty() { (empty(&chosen)) }
             @for group in &groups { (shown(&caller, &frame, group, now)) }
             @if next.is_some() {
-                p.quiet { (GROUPS) " sessions in this page, " (count(open as u64, "call")) " in all" }
+                p.quiet {
+                    (GROUPS) " sessions in this page, " (count(open as u64, "call")) " in all"
+                }
             }
             (next_page(chosen.parameters(), next.as_deref()))
         }

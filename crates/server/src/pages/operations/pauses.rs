@@ -124,8 +124,8 @@ pub(super) fn beginning(caller: &Caller, frame: &Frame, agents: &BTreeSet<&str>)
         section.card.switch aria-labelledby="pause-title" {
             h2 id="pause-title" { "Pause" }
             p.quiet {
-                "Nothing in a pause starts. Calls that run go on, unless you cancel them, and what a "
-                "tool has done stays done."
+                "Nothing in a pause starts. Calls that run go on, unless you cancel them, and what "
+                "a tool has done stays done."
             }
             @if may_stop_all || !agents.is_empty() {
                 (frame.form("operations/pause", html! {

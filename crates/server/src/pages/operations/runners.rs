@@ -66,8 +66,8 @@ pub(super) fn shown(runners: &BTreeMap<String, Runner>) -> Markup {
                 }
             }))
             p.quiet {
-                "A session is served while it has a connection, a program that drives it, or a call "
-                "that runs. Other sessions are served again when something happens in them."
+                "A session is served while it has a connection, a program that drives it, or a "
+                "call that runs. Other sessions are served again when something happens in them."
             }
         }
     };

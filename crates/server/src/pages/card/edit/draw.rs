@@ -166,7 +166,9 @@ pub(super) fn difference(frame: &Frame, it: &Loaded, args: &Json, fields: &[Fiel
                         tbody {
                             @for change in &changed {
                                 tr {
-                                    th scope="row" { (said(change.pointer.trim_start_matches('/'))) }
+                                    th scope="row" {
+                                        (said(change.pointer.trim_start_matches('/')))
+                                    }
                                     td { (side(change.before.as_ref(), "del")) }
                                     td { (side(change.after.as_ref(), "ins")) }
                                 }

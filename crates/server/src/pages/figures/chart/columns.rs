@@ -31,7 +31,8 @@ pub(in crate::pages::figures) fn columns(labels: Labels<'_>, all: &[Column]) -> 
             @let height = PLOT * column.value as f64 / top as f64;
             @if height > 0.0 {
                 rect.main x=(percent(at as f64 + (1.0 - FILLED) / 2.0, number))
-                    width=(percent(FILLED, number)) y=(TOP + PLOT - height) height=(height) rx="2" {}
+                    width=(percent(FILLED, number)) y=(TOP + PLOT - height)
+                    height=(height) rx="2" {}
             }
         }
     };
