@@ -199,6 +199,10 @@ mod tests {
             .erase(bench.session.session_id().0)
             .await
             .unwrap();
+        // Without a look at the session, which would drop its requests as well.
+        let items = bench.catalogue.ledger.open_items().await.unwrap();
+        let read = bench.catalogue.pending_of(&items).await.unwrap();
+        assert!(read.iter().all(|it| it.sealed && it.tool.is_empty()));
         let listed = bench.listed().await;
         assert!(listed.sealed && listed.tool.is_empty() && listed.agent.is_empty());
         assert_eq!(bench.kept(), (0, 0));
