@@ -49,6 +49,8 @@ pub(crate) fn is_page(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~?=&%+".contains(c);
     path.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(is_plain)
+        // A browser takes `%2e%2e` for a way up, too. No page of ours has an escape in its path.
+        && !path.contains('%')
         && !path.contains("//")
         && !path.split('/').any(|it| it.starts_with('.'))
 }
@@ -83,6 +85,9 @@ mod tests {
             "javascript:alert(1)",
             "a//b",
             "a/../../v1",
+            "a/%2e%2e/%2E%2E/v1",
+            "sessions/.%2e/v1",
+            "sessions/a%2fb",
             "../x",
             "\\\\attacker.example",
             "inbox\r\nset-cookie: a",
