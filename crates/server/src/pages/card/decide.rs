@@ -82,7 +82,10 @@ fn is_about_the_call(problem: &Problem) -> bool {
     problem.is_refusal() || matches!(status, 409 | 410 | 412 | 413 | 422)
 }
 
-/// The answer of the form as JSON text, with the hash of the request that the person saw.
+/// The answer of the form as JSON text.
+///
+/// It names the hash of the request that the person saw. An answer about a call in doubt does not:
+/// what the person found is true of the call, whichever request asked.
 fn given(form: &Form, now: Timestamp) -> Result<String, Problem> {
     let reason = form.one("reason")?;
     let mut members = Vec::new();
