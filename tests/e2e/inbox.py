@@ -1,33 +1,21 @@
 """The inbox and the card in a real browser: every answer that a person can give.
 
-It serves a journal, opens the pages in Chromium, and checks them with axe-core. With `--shots` it
-keeps a picture of each page, light, dark and on a phone.
+The options are those of `pages.py`.
 
     inbox.py PROGRAM --axe node_modules/axe-core/axe.min.js [--chromium PATH] [--shots DIRECTORY]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import pathlib
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
 
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Page,
-    ViewportSize,
-    expect,
-    sync_playwright,
-)
+from pages import EVIL, PATIENCE_MS, Given, Visits, chromium, given, played
+from playwright.sync_api import Browser, Page, expect
 from service import Connection, Service, serving
 
 TOOLS = """\
@@ -94,33 +82,17 @@ FILES = {
     "tools.toml": TOOLS,
 }
 
-# Text that a page must show without effect.
-HOSTILE = "<script>document.title='owned'</script>\x1b[31m\u202egnp\u200b.exe"
 
-# A page that shows nothing for this time is a failure, in milliseconds.
-PATIENCE_MS = 10_000
-
-PHONE: ViewportSize = {"width": 390, "height": 844}
-DESK: ViewportSize = {"width": 1280, "height": 900}
-
-
-@dataclass
-class Stage:
+class Stage(Visits):
     """The service, the browser, and the people who use it."""
 
-    service: Service
-    browser: Browser
-    axe: str
-    shots: pathlib.Path | None
-    tokens: dict[str, str]
-    session: str = ""
-    calls: int = 0
-    findings: list[str] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        """The address of the service."""
-        return f"http://127.0.0.1:{self.service.port}"
+    def __init__(
+        self, service: Service, browser: Browser, arguments: Given, tokens: dict[str, str]
+    ) -> None:
+        super().__init__(service, browser, arguments)
+        self.tokens = tokens
+        self.session = ""
+        self.calls = 0
 
     def opened(self, **about: object) -> str:
         """Opens another session, in which the next calls are made."""
@@ -144,50 +116,9 @@ class Stage:
     @contextmanager
     def person(self, name: str, *, script: bool = True) -> Iterator[Page]:
         """A browser of its own, in which the person is logged in."""
-        context = self.browser.new_context(
-            base_url=self.url, viewport=DESK, java_script_enabled=script
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
-        page.on("pageerror", lambda error: self.findings.append(f"script: {error}"))
-        page.on("console", self.heard)
-        page.goto("/inbox")
-        page.get_by_label("Token").fill(self.tokens[name])
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
-        try:
+        with self.page(self.tokens[name], "inbox", script=script) as page:
+            expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
             yield page
-        finally:
-            context.close()
-
-    def heard(self, message: ConsoleMessage) -> None:
-        """Notes what the content security policy refused."""
-        if "Content Security Policy" in message.text:
-            self.findings.append(message.text)
-
-    def checked(self, page: Page, name: str) -> None:
-        """Checks a page with axe-core, in light and dark, and takes its pictures."""
-        schemes: list[Literal["light", "dark"]] = ["light", "dark"]
-        for scheme in schemes:
-            page.emulate_media(color_scheme=scheme)
-            # The policy of the page admits no script of others, so the check runs outside of it.
-            found = page.evaluate(f"{self.axe}; axe.run(document)")
-            for it in found["violations"]:
-                if it["impact"] in ("serious", "critical"):
-                    places = [node["html"] for node in it["nodes"]][:3]
-                    self.findings.append(f"{name}, {scheme}: {it['id']}: {places}")
-            if self.shots is not None:
-                page.screenshot(path=self.shots / f"{name}-{scheme}.png", full_page=True)
-        page.emulate_media(color_scheme="light")
-        size = page.viewport_size
-        page.set_viewport_size(PHONE)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        if wide > PHONE["width"]:
-            self.findings.append(f"{name}: {wide} px wide on a phone")
-        if self.shots is not None:
-            page.screenshot(path=self.shots / f"{name}-phone.png", full_page=True)
-        if size is not None:
-            page.set_viewport_size(size)
 
 
 def open_details(page: Page, name: str) -> None:
@@ -246,7 +177,7 @@ def denial_with_a_reason(stage: Stage) -> None:
     with stage.person("bob") as page:
         page.goto(card)
         open_details(page, "Deny …")
-        page.locator("#reason").fill(f"not this one {HOSTILE}")
+        page.locator("#reason").fill(f"not this one {EVIL}")
         page.locator("#deny").click()
         expect(page.get_by_role("heading", name="Denied: it did not run")).to_be_visible()
         expect(page.locator("#status")).to_contain_text("not this one <script>")
@@ -465,14 +396,14 @@ def demo_in_the_browser(stage: Stage) -> None:
 
 def text_without_effect(stage: Stage) -> None:
     """What a model, a tool or a person filled in is shown, and does nothing."""
-    stage.opened(external_id=HOSTILE, on_behalf_of=HOSTILE, labels={"tenant": HOSTILE})
-    card = stage.call("refund", {"cents": 1, "order": HOSTILE, HOSTILE: [HOSTILE]})
+    stage.opened(external_id=EVIL, on_behalf_of=EVIL, labels={"tenant": EVIL})
+    card = stage.call("refund", {"cents": 1, "order": EVIL, EVIL: [EVIL]})
     with stage.person("eve") as page:
         for path in ("/inbox", card):
             page.goto(path)
             expect(page.get_by_text("<script>document.title").first).to_be_visible()
             expect(page.locator(".unseen").first).to_be_visible()
-            assert "owned" not in page.title(), page.title()
+            assert "evil" not in page.title(), page.title()
         assert page.locator("#answers button").count() == 0, "a viewer has a button"
         stage.checked(page, "card-hostile")
 
@@ -496,17 +427,8 @@ STORIES: list[Callable[[Stage], None]] = [
 
 def main() -> None:
     """Runs every story, and fails with all that was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--axe", type=pathlib.Path, required=True)
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    parser.add_argument("--shots", type=pathlib.Path)
-    parser.add_argument("--only", default="")
-    given = parser.parse_args()
-    if given.shots is not None:
-        given.shots.mkdir(parents=True, exist_ok=True)
-    with serving(given.program, FILES) as service, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
+    arguments = given(__doc__)
+    with serving(arguments.program, FILES) as service, chromium(arguments) as browser:
         finance = ("--approver-role", "finance")
         tokens = {
             "ada": service.token("ada", "approver"),
@@ -517,18 +439,10 @@ def main() -> None:
             "root": service.token("root", "operator"),
             "program": service.token("pipeline", "client"),
         }
-        axe = given.axe.read_text()
-        stage = Stage(service, browser, axe, given.shots, tokens)
-        for story in STORIES:
-            if given.only not in story.__name__:
-                continue
-            if not stage.session:
-                stage.opened()
-            begun = time.monotonic()
-            story(stage)
-            print(f"{story.__name__}: {time.monotonic() - begun:.1f} s", flush=True)
-        browser.close()
-        assert not stage.findings, json.dumps(stage.findings, indent=1)
+        stage = Stage(service, browser, arguments, tokens)
+        stage.opened()
+        scenes = [(story.__name__, partial(story, stage)) for story in STORIES]
+        played(stage, scenes, arguments.only)
 
 
 if __name__ == "__main__":

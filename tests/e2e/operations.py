@@ -1,25 +1,21 @@
 """The pages of operators and of figures, in a browser.
 
-It needs Playwright for Python and a Chromium; `--axe` names `axe.min.js` of `axe-core`. With
-`--shots` it keeps a screenshot of each page, in light, in dark and on a phone.
+The options are those of `pages.py`.
 
-    operations.py PROGRAM --axe node_modules/axe-core/axe.min.js [--shots DIRECTORY]
+operations.py PROGRAM --axe node_modules/axe-core/axe.min.js [--shots DIRECTORY]
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import pathlib
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pages import EVIL, PHONE, Given, Visits, chromium, given, played
+from playwright.sync_api import Browser, Page, expect
 from service import CONFIG, Connection, Service
-
-CHROMIUM = "/usr/bin/chromium"
 
 # Tools beside those of the service: one whose approval may allow later calls, and one about whose
 # interrupted calls a person is asked.
@@ -35,48 +31,25 @@ description = "Ships an order"
 in_doubt = "ask"
 """
 
-# A reason that must be shown, without effect.
-EVIL = "<script>document.title='evil'</script>\u202ereverse\u200b\u001b[31m"
-
 # The longest time until a change is on a page, in milliseconds. The page is fetched anew every two
 # seconds at most.
 LIVE_MS = 10_000
 
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
 
-
-class World:
+class World(Visits):
     """A service with open work, and a browser."""
 
-    def __init__(
-        self, service: Service, browser: Browser, axe: str, shots: pathlib.Path | None
-    ) -> None:
-        self.service, self.browser, self.axe, self.shots = service, browser, axe, shots
-        self.base = f"http://127.0.0.1:{service.port}"
+    def __init__(self, service: Service, browser: Browser, arguments: Given) -> None:
+        super().__init__(service, browser, arguments)
         self.operator = Connection(service, service.operator)
         self.client = Connection(service, service.client)
         self.admin = service.token("root", "admin")
 
-    @contextlib.contextmanager
-    def page(self, path: str, *, script: bool = True, **more: Any) -> Iterator[Page]:
-        """Opens a page in a browser of its own, logged in with a token of an admin."""
-        more.setdefault("viewport", DESK)
-        context = self.browser.new_context(java_script_enabled=script, **more)
-        page = context.new_page()
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console", lambda it: faults.append(it.text) if "Content Security" in it.text else None
-        )
-        page.goto(f"{self.base}/login?next={path}")
-        page.get_by_label("Token").fill(self.admin)
-        page.get_by_role("button", name="Log in").click()
-        page.wait_for_url(f"**/{path}")
-        yield page
-        assert not faults, faults
-        assert "evil" not in page.title()
-        context.close()
+    @contextmanager
+    def opened(self, path: str, **more: Any) -> Iterator[Page]:
+        """Opens a page in a browser of its own, as an admin."""
+        with self.page(self.admin, path, **more) as page:
+            yield page
 
     def call(self, session: str, tool: str, number: int) -> dict[str, Any]:
         """Makes a call that waits for an approver or for a client."""
@@ -117,34 +90,10 @@ class World:
         self.call(session, "pack", 1)
         return session
 
-    def seen(self, page: Page, name: str) -> None:
-        """Checks a page with axe in light and dark, its width on a phone, and keeps its looks."""
-        for look, scheme, size in (
-            ("light", "light", DESK),
-            ("dark", "dark", DESK),
-            ("phone", "light", PHONE),
-        ):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size(size)  # type: ignore[arg-type]
-            page.evaluate(self.axe)
-            found = page.evaluate("() => axe.run()")
-            serious = [
-                (it["id"], it["nodes"][0]["html"])
-                for it in found["violations"]
-                if it["impact"] in ("serious", "critical")
-            ]
-            assert not serious, (name, look, serious)
-            wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, f"{name}, {look}: {wide} pixels too wide"
-            if self.shots is not None:
-                page.screenshot(path=self.shots / f"{name}-{look}.png", full_page=True)
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size(DESK)  # type: ignore[arg-type]
-
 
 def by_click(world: World) -> None:
     """A pause begins and ends by click. Another tab, which is live, shows both."""
-    with world.page("operations") as watching, world.page("operations") as page:
+    with world.opened("operations") as watching, world.opened("operations") as page:
         expect(watching.locator("#pauses")).to_contain_text("Nothing is paused.")
         page.locator("#pause-target").select_option("agent:shop")
         page.locator("#pause-reason").fill(EVIL)
@@ -157,7 +106,7 @@ def by_click(world: World) -> None:
         assert "\\u{202e}" in shown, shown
         assert "\u202e" not in shown, shown
         expect(watching.locator("#pauses")).to_contain_text("Agent shop", timeout=LIVE_MS)
-        world.seen(page, "operations-paused")
+        world.checked(page, "operations-paused")
         page.get_by_role("button", name="End the pause").click()
         expect(page.locator("#pauses")).to_contain_text("Nothing is paused.")
         expect(watching.locator("#pauses")).to_contain_text("Nothing is paused.", timeout=LIVE_MS)
@@ -165,7 +114,7 @@ def by_click(world: World) -> None:
 
 def by_keyboard(world: World, session: str) -> None:
     """A pause of one session begins and ends with keys alone."""
-    with world.page("operations") as page:
+    with world.opened("operations") as page:
         press(page, "summary", "Pause one session, or one tool in it", "Enter")
         press(page, "#pause-session", "", None)
         page.keyboard.type(session)
@@ -196,7 +145,7 @@ def press(page: Page, selector: str, text: str, key: str | None) -> None:
 
 def without_script(world: World) -> None:
     """The switch, the leaves and the figures work without a script, also on a phone."""
-    with world.page("operations", script=False, viewport=PHONE) as page:
+    with world.opened("operations", script=False, viewport=PHONE) as page:
         page.locator("#pause-reason").fill("the bank is down")
         page.get_by_role("button", name="Pause", exact=True).first.click()
         expect(page.locator("#pauses")).to_contain_text("the bank is down")
@@ -210,13 +159,12 @@ def without_script(world: World) -> None:
         page.get_by_label("Tool", exact=True).fill("mail")
         page.get_by_role("button", name="Show").click()
         expect(page.locator(".tally")).to_contain_text("1 asked")
-        wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"the figures are {wide} pixels too wide"
+        world.fits(page, "the figures without a script")
 
 
 def looks(world: World) -> None:
     """Both pages have the numbers of the work that was made, and nothing that axe finds serious."""
-    with world.page("operations") as page:
+    with world.opened("operations") as page:
         expect(page.locator("#doubts")).to_contain_text("ship", timeout=LIVE_MS)
         tally = " ".join(page.locator("#tally").inner_text().split())
         expected = "10 open calls 3 wait for an answer 1 in doubt 1 run by clients"
@@ -224,47 +172,35 @@ def looks(world: World) -> None:
         page.locator("#doubts a").first.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("ship")
         page.go_back()
-        world.seen(page, "operations")
-    with world.page("figures") as page:
+        world.checked(page, "operations")
+    with world.opened("figures") as page:
         expect(page.locator(".tally").first).to_contain_text("open now")
         cells = page.locator("section:has(#outcomes) tbody td").all_inner_texts()
         assert cells[:4] == ["5", "83.3 %", "1", "16.7 %"], cells
         expect(page.locator("svg[role=img]")).to_have_count(5)
         for details in page.locator("summary").all():
             details.click()
-        world.seen(page, "figures")
+        world.checked(page, "figures")
 
 
 def main() -> None:
     """Runs every scene against one service."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--axe", type=pathlib.Path, required=True)
-    parser.add_argument("--shots", type=pathlib.Path)
-    arguments = parser.parse_args()
-    axe = arguments.axe.read_text()
-    if arguments.shots:
-        arguments.shots.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
+    arguments = given(__doc__)
+    with tempfile.TemporaryDirectory() as directory, chromium(arguments) as browser:
         service = Service(arguments.program.resolve(), pathlib.Path(directory))
         (service.directory / "recount.toml").write_text(CONFIG + TOOLS)
         service.start()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
-            world = World(service, browser, axe, arguments.shots)
+            world = World(service, browser, arguments)
             session = world.fill()
-            scenes: dict[str, Callable[[], None]] = {
-                "looks": lambda: looks(world),
-                "by_click": lambda: by_click(world),
-                "by_keyboard": lambda: by_keyboard(world, session),
-                "without_script": lambda: without_script(world),
-            }
-            for name, scene in scenes.items():
-                begun = time.monotonic()
-                scene()
-                print(f"{name}: {time.monotonic() - begun:.1f} s")
+            scenes = [
+                ("looks", lambda: looks(world)),
+                ("by_click", lambda: by_click(world)),
+                ("by_keyboard", lambda: by_keyboard(world, session)),
+                ("without_script", lambda: without_script(world)),
+            ]
+            played(world, scenes, arguments.only)
         finally:
-            browser.close()
             service.kill()
 
 

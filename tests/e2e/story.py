@@ -1,26 +1,24 @@
 """The pages of sessions and of the audit, in a browser.
 
-It needs Playwright for Python and a Chromium; `--axe` names `axe.min.js` of `axe-core`. With
-`--shots` it keeps a screenshot of each page, in light, in dark and on a phone.
+The options are those of `pages.py`.
 
-    story.py PROGRAM --axe node_modules/axe-core/axe.min.js [--shots DIRECTORY]
+story.py PROGRAM --axe node_modules/axe-core/axe.min.js [--shots DIRECTORY]
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import pathlib
 import re
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pages import EVIL, PHONE, Given, Visits, chromium, given, played
+from playwright.sync_api import Browser, Page, expect
 from service import CONFIG, Connection, Service
-
-CHROMIUM = "/usr/bin/chromium"
 
 MAIL = """\
 [[agents.shop.client_tools]]
@@ -30,48 +28,28 @@ confirm = "Send this mail?"
 may_allow_for_session = true
 """
 
-# A name, an argument and a reason that must be shown, without effect.
-EVIL = "<script>document.title='evil'</script>\u202ereverse\u200b\u001b[31m"
-
 # The number of calls of the long session: six events each.
 LONG_CALLS = 334
 
 # The longest time until a record is on a page, in milliseconds. A live page looks twice a second.
 LIVE_MS = 5000
 
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
 
-
-class Story:
+class Story(Visits):
     """A service with sessions, and a browser that is logged in."""
 
-    def __init__(
-        self, service: Service, browser: Browser, axe: str, shots: pathlib.Path | None
-    ) -> None:
-        self.service, self.browser, self.axe, self.shots = service, browser, axe, shots
+    def __init__(self, service: Service, browser: Browser, arguments: Given) -> None:
+        super().__init__(service, browser, arguments)
         self.base = f"http://127.0.0.1:{service.port}"
         self.operator = Connection(service, service.operator)
         self.admin = service.token("root", "admin")
 
     @contextlib.contextmanager
-    def page(self, token: str | None = None, *, script: bool = True, **more: Any) -> Iterator[Page]:
-        """Opens a page in a browser of its own, logged in with a token."""
-        more.setdefault("viewport", DESK)
-        context = self.browser.new_context(java_script_enabled=script, **more)
-        page = context.new_page()
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console", lambda it: faults.append(it.text) if "Content Security" in it.text else None
-        )
-        page.goto(f"{self.base}/login?next=sessions")
-        page.get_by_label("Token").fill(token or self.admin)
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
-        yield page
-        assert not faults, faults
-        context.close()
+    def opened(self, token: str | None = None, *, script: bool = True) -> Iterator[Page]:
+        """Opens the list of sessions in a browser of its own, logged in with a token."""
+        with self.page(token or self.admin, "sessions", script=script) as page:
+            expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+            yield page
 
     def call(self, session: str, tool: str, args: object, number: int) -> dict[str, Any]:
         """Makes a call that waits for an approver or for a client."""
@@ -81,41 +59,12 @@ class Story:
         assert status == 202, (status, told)
         return dict(told)
 
-    def seen(self, page: Page, name: str) -> None:
-        """Checks a page with axe, and keeps what it looks like."""
-        page.evaluate(self.axe)
-        found = page.evaluate("() => axe.run()")
-        serious = [
-            (it["id"], it["nodes"][0]["html"])
-            for it in found["violations"]
-            if it["impact"] in ("serious", "critical")
-        ]
-        assert not serious, (name, serious)
-        if self.shots is None:
-            return
-        for look, scheme, size in (
-            ("light", "light", DESK),
-            ("dark", "dark", DESK),
-            ("phone", "light", PHONE),
-        ):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size(size)  # type: ignore[arg-type]
-            page.screenshot(path=self.shots / f"{name}-{look}.png", full_page=True)
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size(DESK)  # type: ignore[arg-type]
-
-
-def fits(page: Page) -> None:
-    """The page is no wider than the screen: only its tables and pictures scroll."""
-    wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-    assert wide <= 0, f"{page.url} is {wide} pixels too wide"
-
 
 def live(story: Story) -> None:
     """A timeline grows while calls arrive, without a click. Pause and unpause, with the reason."""
     session = story.operator.open_session()
     story.call(session, "ask", {"order": EVIL}, 1)
-    with story.page() as page:
+    with story.opened() as page:
         page.goto(f"{story.base}/sessions/{session}")
         lanes = page.locator(".timeline-plot .lane")
         expect(lanes).to_have_count(1)
@@ -133,14 +82,14 @@ def live(story: Story) -> None:
         shown = page.locator("#rows").inner_text()
         assert "\\u{202e}" in shown, shown
         assert "\u202e" not in page.content()
-        story.seen(page, "session")
+        story.checked(page, "session")
         page.get_by_text("Pause this session").click()
         page.get_by_label("Reason").fill("the bank is down")
         page.get_by_role("button", name="Pause", exact=True).click()
         expect(page.locator(".banner.bad")).to_contain_text("the bank is down")
         status, pauses = story.operator.ask("GET", "/v1/pauses")
         assert [it["session"] for it in pauses["items"]] == [session], pauses
-        story.seen(page, "paused")
+        story.checked(page, "paused")
         page.get_by_role("button", name="End the pause").click()
         expect(page.locator(".banner.bad")).to_have_count(0)
         status, pauses = story.operator.ask("GET", "/v1/pauses")
@@ -151,7 +100,7 @@ def record(story: Story) -> None:
     """A mark of the timeline leads to its event, with its cause, its effects and the state."""
     session = story.operator.open_session()
     call = story.call(session, "ask", {"order": 7}, 3)
-    with story.page() as page:
+    with story.opened() as page:
         page.goto(f"{story.base}/sessions/{session}")
         page.locator(".timeline-plot a.mark").last.click()
         expect(page).to_have_url(re.compile(r"/records/\d+$"))
@@ -160,7 +109,7 @@ def record(story: Story) -> None:
         expect(page.locator("table.changes")).to_contain_text(f"/calls/{call['call']}")
         page.get_by_role("link", name="Record after").click()
         expect(page.locator("dl.facts").first).to_contain_text(f"record {call['call']}")
-        story.seen(page, "record")
+        story.checked(page, "record")
         page.goto(f"{story.base}/sessions/{session}?kind=confirmation_requested#events")
         expect(page.locator("table.events tbody tr")).to_have_count(1)
 
@@ -173,7 +122,7 @@ def leave(story: Story) -> None:
     path = f"/v1/requests/{asked['request']}/answer"
     status, told = story.operator.ask("POST", path, answer)
     assert status == 200, (status, told)
-    with story.page() as page:
+    with story.opened() as page:
         page.goto(f"{story.base}/sessions/{session}")
         card = page.locator(".card", has_text="for 5 further calls")
         expect(card).to_be_visible()
@@ -191,7 +140,7 @@ def long(story: Story) -> None:
         path = f"/v1/sessions/{session}/calls/{made['call']}/cancel"
         status, told = story.operator.ask("POST", path, {})
         assert status == 200, (status, told)
-    with story.page() as page:
+    with story.opened() as page:
         begun = time.monotonic()
         page.goto(f"{story.base}/sessions/{session}")
         took = time.monotonic() - begun
@@ -204,11 +153,11 @@ def long(story: Story) -> None:
         page.get_by_role("link", name="Next page").click()
         expect(page.locator("table.events tbody tr")).to_have_count(50)
         page.goto(f"{story.base}/sessions/{session}")
-        story.seen(page, "long")
+        story.checked(page, "long")
         for place in (f"sessions/{session}", "sessions", "audit", f"sessions/{session}/records/9"):
-            page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+            page.set_viewport_size(PHONE)
             page.goto(f"{story.base}/{place}")
-            fits(page)
+            story.fits(page, place)
 
 
 def lists(story: Story) -> None:
@@ -218,14 +167,14 @@ def lists(story: Story) -> None:
     path = f"/v1/requests/{denied['request']}/answer"
     status, told = story.operator.ask("POST", path, {"confirmed": False, "reason": "too much"})
     assert status == 200, (status, told)
-    with story.page() as page:
-        story.seen(page, "sessions")
+    with story.opened() as page:
+        story.checked(page, "sessions")
         page.get_by_label("Text").fill("no such text")
         page.get_by_role("button", name="Filter").click()
         expect(page.get_by_text("No session is selected.")).to_be_visible()
         page.get_by_role("navigation").get_by_role("link", name="Audit").click()
         expect(page.locator("table.decisions")).to_be_visible()
-        story.seen(page, "audit")
+        story.checked(page, "audit")
         page.get_by_label("Decision").select_option("denied")
         page.get_by_role("button", name="Filter").click()
         expect(page.locator("table.decisions")).to_contain_text("too much")
@@ -245,7 +194,7 @@ def unscripted(story: Story) -> None:
     """Without a script, everything is read and done by links and forms. A viewer sees no switch."""
     session = story.operator.open_session()
     story.call(session, "ask", {"order": 9}, 5)
-    with story.page(script=False) as page:
+    with story.opened(script=False) as page:
         page.goto(f"{story.base}/sessions/{session}")
         page.get_by_role("button", name="Verify the hashes").click()
         expect(page.get_by_text("every hash holds")).to_be_visible()
@@ -256,7 +205,7 @@ def unscripted(story: Story) -> None:
         page.get_by_role("button", name="Verify all hashes").click()
         expect(page.get_by_text("every hash holds")).to_be_visible()
     viewer = story.service.token("eve", "viewer")
-    with story.page(viewer) as page:
+    with story.opened(viewer) as page:
         page.goto(f"{story.base}/sessions/{session}")
         expect(page.get_by_text("Pause this session")).to_have_count(0)
         expect(page.get_by_role("button", name="Verify the hashes")).to_be_visible()
@@ -266,14 +215,14 @@ def verified(story: Story) -> None:
     """The progress of a check, in place. A start after a crash finds damage of the files."""
     session = story.operator.open_session()
     story.call(session, "ask", {"order": "bytes-to-alter"}, 6)
-    with story.page() as page:
+    with story.opened() as page:
         page.goto(f"{story.base}/sessions/{session}")
         page.get_by_role("button", name="Verify the hashes").click()
         expect(page.locator("#check-result.good")).to_contain_text("Sound")
         expect(page).to_have_url(re.compile(f"{session}$"))
         alter(story.service.directory, b"bytes-to-alter", b"altered-bytes!")
         # The service still reads the copy that it has: the page says what was checked.
-        with story.page(script=False) as plain:
+        with story.opened(script=False) as plain:
             plain.goto(f"{story.base}/sessions/{session}")
             plain.get_by_role("button", name="Verify the hashes").click()
             expect(plain.get_by_text("the records that the service reads")).to_be_visible()
@@ -297,25 +246,12 @@ def alter(directory: pathlib.Path, old: bytes, new: bytes) -> None:
 
 def main() -> None:
     """Runs the checks in a browser."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--axe", type=pathlib.Path, required=True)
-    parser.add_argument("--chromium", default=CHROMIUM)
-    parser.add_argument("--shots", type=pathlib.Path)
-    parser.add_argument("--only", help="the name of one check")
-    given = parser.parse_args()
+    arguments = given(__doc__)
     checks = [live, record, leave, long, lists, unscripted, verified]
-    with contextlib.ExitStack() as stack:
-        service = stack.enter_context(started(given.program))
-        playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(executable_path=given.chromium, args=["--no-sandbox"])
-        stack.callback(browser.close)
-        story = Story(service, browser, given.axe.read_text(), given.shots)
-        for check in checks:
-            if given.only in (None, check.__name__):
-                begun = time.monotonic()
-                check(story)
-                print(f"{check.__name__}: {time.monotonic() - begun:.1f} s")
+    with started(arguments.program) as service, chromium(arguments) as browser:
+        story = Story(service, browser, arguments)
+        scenes = [(check.__name__, partial(check, story)) for check in checks]
+        played(story, scenes, arguments.only)
 
 
 @contextlib.contextmanager
