@@ -109,3 +109,25 @@ pub enum Error {
         source: Endless,
     },
 }
+
+impl Error {
+    /// True if other sessions can still be read: a listing goes on without this one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_of_one_session(&self) -> bool {
+        match self {
+            Error::Journal(_) => false,
+            Error::Sealed { .. }
+            | Error::NoKeyStore { .. }
+            | Error::Seal(_)
+            | Error::Unreadable { .. }
+            | Error::Malformed { .. }
+            | Error::NewerRules { .. }
+            | Error::UnknownField { .. }
+            | Error::MissingObject { .. }
+            | Error::UnknownSession { .. }
+            | Error::Unwritable { .. }
+            | Error::Endless { .. } => true,
+        }
+    }
+}

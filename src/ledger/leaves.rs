@@ -128,13 +128,16 @@ impl Ledger {
         let mut listed = Vec::new();
         for (id, leaves) in sessions {
             let opened = match self.opened(id).await {
-                Err(Error::Sealed { .. }) => continue,
+                Err(error) if error.is_of_one_session() => continue,
                 opened => opened?,
             };
             let Some((_, opened)) = opened else {
                 continue;
             };
-            let session = self.load(id).await?.session;
+            let session = match self.load(id).await {
+                Err(error) if error.is_of_one_session() => continue,
+                loaded => loaded?.session,
+            };
             let known = leaves.into_iter();
             let known = known.filter_map(|seq| Some((seq, session.leaves.get(&seq)?)));
             listed.extend(known.map(|(seq, leave)| LeaveInForce {

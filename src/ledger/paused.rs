@@ -57,8 +57,8 @@ pub struct PausedCall {
 type Behind = (FunctionCallReceived, Option<Json>, Option<Json>);
 
 impl Ledger {
-    /// Returns all calls that wait for a response from outside, oldest session first. Sealed
-    /// sessions without a key are omitted.
+    /// Returns all calls that wait for a response from outside, oldest session first.
+    /// Sessions that cannot be read, such as sealed ones without a key, are omitted.
     ///
     /// # Errors
     /// The error of a journal that cannot be read.
@@ -77,8 +77,8 @@ impl Ledger {
         self.paused_of(&items).await
     }
 
-    /// Returns the paused calls of these open items, in their order. Items of other kinds and of
-    /// sealed sessions without a key are omitted.
+    /// Returns the paused calls of these open items, in their order. Items of other kinds, and of
+    /// sessions that cannot be read, are omitted.
     ///
     /// # Errors
     /// The error of a journal that cannot be read.
@@ -90,13 +90,17 @@ impl Ledger {
             }
             let (session, call) = (SessionId(item.session), Seq(item.item));
             let opened = match self.opened(session).await {
-                Err(Error::Sealed { .. }) => continue,
+                Err(error) if error.is_of_one_session() => continue,
                 opened => opened?,
             };
             let Some((_, opened)) = opened else {
                 continue;
             };
-            let Some((received, edited, state)) = self.call_that_paused(item).await? else {
+            let call_that_paused = match self.call_that_paused(item).await {
+                Err(error) if error.is_of_one_session() => continue,
+                found => found?,
+            };
+            let Some((received, edited, state)) = call_that_paused else {
                 continue;
             };
             let parent = self.parent_of(session, &received).await?;

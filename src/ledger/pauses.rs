@@ -322,7 +322,7 @@ impl Ledger {
             }
             let session = SessionId(item.session);
             let fact = match self.fact(session, Seq(item.item)).await {
-                Err(Error::Sealed { .. }) => continue,
+                Err(error) if error.is_of_one_session() => continue,
                 fact => fact?,
             };
             if let Some(Fact {

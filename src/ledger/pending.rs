@@ -79,8 +79,9 @@ pub struct PendingConfirmation {
     pub args: Json,
     /// The JSON Pointers of the secret arguments, which are sealed.
     pub sealed_args: Vec<String>,
-    /// True if the session is sealed and its key is not available. Agent, ids, tool and hint are
-    /// empty then, and `args` is the stored body of the call.
+    /// True if the session is sealed and its key is not available, or if this program cannot read
+    /// the request. Agent, ids, tool and hint are empty then, and `args` is the stored body of the
+    /// call.
     pub sealed: bool,
     /// The text for the approver.
     pub hint: Option<String>,
@@ -162,7 +163,9 @@ impl Ledger {
         for items in items.chunks(AT_ONCE) {
             for asked in self.asked(items).await? {
                 match self.pending_confirmation(&asked).await {
-                    Err(Error::Sealed { .. }) => pending.push(pending_sealed(&asked)?),
+                    Err(error) if error.is_of_one_session() => {
+                        pending.push(pending_sealed(&asked)?);
+                    }
                     found => pending.extend(found?),
                 }
             }
@@ -377,7 +380,7 @@ struct Asked<'i> {
     request: Line,
 }
 
-/// Creates the listing's entry for a request whose session key is not available.
+/// Creates the listing's entry for a request that cannot be read, such as one without its key.
 fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
     let item = asked.item;
     let (session, call) = (SessionId(item.session), Seq(item.item));

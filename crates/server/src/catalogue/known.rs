@@ -20,7 +20,8 @@ const KNOWN_MAX: usize = 100_000;
 pub(crate) struct Known {
     /// The time of the first record.
     pub(crate) opened_at: Timestamp,
-    /// The first record. `None` if the session is sealed and its key is not here.
+    /// The first record. `None` if the session is sealed and its key is not here, or if this
+    /// program cannot read the record.
     pub(crate) opened: Option<SessionOpened>,
     /// True if the records are sealed.
     pub(super) is_sealed: bool,
@@ -96,7 +97,8 @@ impl Catalogue {
         let opened = match first.fact().map(|fact| fact.event) {
             Ok(Event::Observed(Observation::SessionOpened(opened))) => Some(opened),
             Ok(Event::Observed(_) | Event::Decided(_)) => return Ok(None),
-            Err(Error::Sealed { .. }) => None,
+            // Of a session that cannot be read, no more is known than of a sealed one.
+            Err(error) if error.is_of_one_session() => None,
             Err(error) => return Err(error),
         };
         let session = Arc::new(Known {

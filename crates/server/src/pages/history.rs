@@ -3,11 +3,11 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use recount::audit::{AuditedCall, Question, QuestionEnd, calls_of};
-use recount::ledger;
+use recount::ledger::Error;
 use recount::session::{SessionId, Timestamp};
-use recount_telling::{acted, asked_in_words, calls, cut};
+use recount_telling::{acted, asked_in_words, calls, count, cut};
 
-use super::frame::{Frame, Page, moment, next_page, said};
+use super::frame::{Frame, Page, moment, next_page, query, said};
 use super::live::Watched;
 use crate::problems::{Code, Problem};
 use crate::requests::Params;
@@ -18,7 +18,14 @@ const ROWS: usize = 50;
 
 /// The maximum number of sessions that one page reads. A search for rare words would otherwise read
 /// the whole journal.
-const SESSIONS_MAX: usize = 2_000;
+const SESSIONS_MAX: u64 = 2_000;
+
+/// The maximum number of records that one page reads, as on the page of figures. The last session
+/// is read whole.
+const RECORDS_MAX: u64 = 100_000;
+
+/// The maximum length of the words of a search, in characters.
+const WORDS_MAX: usize = 200;
 
 /// The width of the arguments in a row, in columns.
 const ARGS_COLUMNS: usize = 100;
@@ -34,13 +41,20 @@ const DECISIONS: [(&str, &str); 4] = [
 /// The words and the place of a history page, in its address.
 struct Looked {
     words: String,
+    /// The words in lower case.
+    lower: String,
     decision: String,
     /// The time and the place of the last row of the page before.
     before: Option<Key>,
+    /// The first session of this search. Those with newer records were searched before.
+    from: Option<Place>,
 }
 
 /// The order of rows: the time of the decision, then its place.
 type Key = (Timestamp, SessionId, u64);
+
+/// The place of a session in the search: the time of its last record, then its id.
+type Place = (Timestamp, SessionId);
 
 /// A decision.
 struct Row {
@@ -48,6 +62,19 @@ struct Row {
     call: AuditedCall,
     /// The request among those of the call.
     question: Question,
+}
+
+/// The decisions of one page.
+#[derive(Default)]
+struct Found {
+    /// The newest decisions, one more than a page has if there are more.
+    rows: Vec<Row>,
+    sessions: u64,
+    records: u64,
+    /// The number of sessions that could not be read.
+    unread: u64,
+    /// The first session that was not searched, if the maximum was reached.
+    rest: Option<Place>,
 }
 
 /// Shows the decisions, newest first.
@@ -58,33 +85,59 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let looked = Looked::of(&params)?;
     let position = caller.ledger().journal().position().await?;
-    let (rows, is_cut) = rows(&caller, &looked).await?;
+    let found = Found::of(&caller, &looked).await?;
+    let rows = &found.rows;
     let next = rows.get(ROWS.saturating_sub(1)).map(|it| it.key);
     let next = next.filter(|_| rows.len() > ROWS).map(text_of);
-    let parameters = [("q", &*looked.words), ("decision", &*looked.decision)];
+    let from = looked.from.map(text_of_place).unwrap_or_default();
+    let words = [("q", &*looked.words), ("decision", &*looked.decision)];
     let body = html! {
         (filters(&looked))
         div id="decided" data-part {
             @if rows.is_empty() { div.card { p { "No decision fits." } } } @else {
-                div.card.scroll { (table(&frame, rows.get(..ROWS).unwrap_or(&rows))) }
+                div.card.scroll { (table(&frame, rows.get(..ROWS).unwrap_or(rows))) }
             }
-            (next_page(parameters, next.as_deref()))
-            @if is_cut {
-                p.quiet {
-                    "The " (SESSIONS_MAX) " sessions with the newest records were searched. "
-                    code { "recount audit decisions" } " searches all of them."
-                }
-            }
+            (next_page(words.into_iter().chain([("from", &*from)]), next.as_deref()))
+            (searched(&found, &words, next.is_some()))
         }
     };
     let page = Page::new("History", body);
-    Ok(frame.page(page.live(&Watched::Pending, position)))
+    // A search reads much, and older pages do not change.
+    Ok(frame.page(match looked.is_narrow() {
+        true => page,
+        false => page.live(&Watched::Pending, position),
+    }))
+}
+
+/// The words about sessions that were not searched or not readable, with the link to the rest.
+fn searched(found: &Found, words: &[(&str, &str)], has_next: bool) -> Markup {
+    html! {
+        @if let Some(place) = found.rest.filter(|_| !has_next) {
+            @let place = text_of_place(place);
+            @let rest = query(words.iter().copied().chain([("from", &*place)]));
+            p.next {
+                "Searched: " (count(found.sessions, "session")) ", those with the newest records. "
+                a href={ "?" (rest) } { "Search older sessions" }
+            }
+        }
+        @if found.unread > 0 {
+            p.quiet {
+                (count(found.unread, "session")) " could not be read, so their decisions are "
+                "missing. " code { "recount audit decisions" } " names them, with the reason."
+            }
+        }
+    }
 }
 
 impl Looked {
     fn of(params: &Params) -> Result<Looked, Problem> {
-        params.only(&["q", "decision", "cursor"])?;
+        params.only(&["q", "decision", "cursor", "from"])?;
         let words = params.one("q")?.unwrap_or_default().trim();
+        let length = words.chars().count();
+        if length > WORDS_MAX {
+            let detail = format!("q: expected at most {WORDS_MAX} characters, found {length}");
+            return Err(Problem::new(Code::BadRequest, detail));
+        }
         let decision = params.one("decision")?.unwrap_or_default();
         if !DECISIONS.iter().any(|(known, _)| *known == decision) {
             let detail =
@@ -93,31 +146,40 @@ impl Looked {
         }
         Ok(Looked {
             words: words.to_owned(),
+            lower: words.to_lowercase(),
             decision: decision.to_owned(),
             before: params.one("cursor")?.map(key_of).transpose()?,
+            from: params.one("from")?.map(place_of).transpose()?,
         })
     }
 
-    fn takes(&self, row: &Row) -> bool {
+    /// True for a search, and for a page other than the first.
+    fn is_narrow(&self) -> bool {
+        let is_search = !self.words.is_empty() || !self.decision.is_empty();
+        is_search || self.before.is_some() || self.from.is_some()
+    }
+
+    fn takes(&self, key: Key, call: &AuditedCall, question: &Question) -> bool {
         let is_kind = match self.decision.as_str() {
             "approved" => matches!(
-                row.question.end,
+                question.end,
                 QuestionEnd::Approved | QuestionEnd::SettledAsDone
             ),
             "denied" => matches!(
-                row.question.end,
+                question.end,
                 QuestionEnd::Denied | QuestionEnd::SettledAsFailed
             ),
-            "expired" => row.question.end == QuestionEnd::Expired,
+            "expired" => question.end == QuestionEnd::Expired,
             _ => true,
         };
-        is_kind && (self.words.is_empty() || has(row, &self.words.to_lowercase()))
+        is_kind
+            && self.before.is_none_or(|before| key < before)
+            && (self.lower.is_empty() || has(call, question, &self.lower))
     }
 }
 
 /// True if a text of the decision has these words.
-fn has(row: &Row, words: &str) -> bool {
-    let (call, question) = (&row.call, &row.question);
+fn has(call: &AuditedCall, question: &Question, words: &str) -> bool {
     let people = call.people().map(|it| it.name.as_str());
     let labels = call
         .labels
@@ -152,49 +214,75 @@ fn key_of(text: &str) -> Result<Key, Problem> {
     }
 }
 
-/// Returns the newest decisions before the place, one more than a page has, and true if not all
-/// sessions were read.
-///
-/// Sessions are read by their last record, the newest first. No decision of a session is newer than
-/// that, so the reading ends once a page has as many newer ones.
-async fn rows(caller: &Caller, looked: &Looked) -> Result<(Vec<Row>, bool), Problem> {
-    let mut heads = caller.ledger().session_heads().await?;
-    heads.sort_by_key(|(id, head)| std::cmp::Reverse((head.at_us, *id)));
-    let mut rows: Vec<Row> = Vec::new();
-    let mut read = 0;
-    for (id, head) in heads {
-        let is_full = rows.get(ROWS).is_some_and(|it| it.key.0.0 > head.at_us);
-        if is_full {
-            return Ok((rows, false));
+fn text_of_place((at, session): Place) -> String {
+    format!("{}.{session}", at.0)
+}
+
+fn place_of(text: &str) -> Result<Place, Problem> {
+    let (at, session) = text.split_once('.').unwrap_or_default();
+    match (at.parse(), session.parse()) {
+        (Ok(at), Ok(session)) => Ok((Timestamp(at), session)),
+        (Err(_), _) | (_, Err(_)) => {
+            let detail = "from: expected the place of a link on this page";
+            Err(Problem::new(Code::BadRequest, detail))
         }
-        if !caller.sees(id).await? {
-            continue;
-        }
-        if read == SESSIONS_MAX {
-            return Ok((rows, true));
-        }
-        read += 1;
-        let calls = match calls_of(caller.ledger(), id).await {
-            Ok(calls) => calls,
-            // Without its key, a session has nothing to show.
-            Err(ledger::Error::Sealed { .. }) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let found = calls.iter().flat_map(decided);
-        rows.extend(
-            found.filter(|it| {
-                looked.takes(it) && looked.before.is_none_or(|before| it.key < before)
-            }),
-        );
-        rows.sort_by_key(|it| std::cmp::Reverse(it.key));
-        rows.truncate(ROWS + 1);
     }
-    Ok((rows, false))
+}
+
+impl Found {
+    /// Finds the newest decisions before the place of the search.
+    ///
+    /// Sessions are read by their last record, the newest first. No decision of a session is newer
+    /// than that, so the reading ends once a page has as many newer ones.
+    async fn of(caller: &Caller, looked: &Looked) -> Result<Found, Problem> {
+        let mut heads = caller.ledger().session_heads().await?;
+        heads.sort_by_key(|(id, head)| std::cmp::Reverse((head.at_us, *id)));
+        let mut found = Found::default();
+        for (id, head) in heads {
+            let place = (Timestamp(head.at_us), id);
+            let newest = found.rows.get(ROWS).map(|it| it.key.0);
+            if newest.is_some_and(|at| at > place.0) {
+                return Ok(found);
+            }
+            if looked.from.is_some_and(|from| place > from) || !caller.sees(id).await? {
+                continue;
+            }
+            if found.sessions >= SESSIONS_MAX || found.records >= RECORDS_MAX {
+                found.rest = Some(place);
+                return Ok(found);
+            }
+            found.sessions += 1;
+            found.records += head.seq;
+            match calls_of(caller.ledger(), id).await {
+                Ok(calls) => found.add(&calls, looked),
+                // Without its key, a session has nothing to show.
+                Err(Error::Sealed { .. }) => {}
+                Err(error) if error.is_of_one_session() => found.unread += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds the decisions of a session that are looked for.
+    fn add(&mut self, calls: &[AuditedCall], looked: &Looked) {
+        for (key, call, question) in calls.iter().flat_map(decided) {
+            if looked.takes(key, call, question) {
+                self.rows.push(Row {
+                    key,
+                    call: call.clone(),
+                    question: question.clone(),
+                });
+            }
+        }
+        self.rows.sort_by_key(|it| std::cmp::Reverse(it.key));
+        self.rows.truncate(ROWS + 1);
+    }
 }
 
 /// The decided requests of a call.
-fn decided(call: &AuditedCall) -> impl Iterator<Item = Row> {
-    call.questions.iter().filter_map(|question| {
+fn decided(call: &AuditedCall) -> impl Iterator<Item = (Key, &AuditedCall, &Question)> {
+    call.questions.iter().filter_map(move |question| {
         let at = question.ended_at?;
         let is_decided = match question.end {
             QuestionEnd::Approved
@@ -204,11 +292,8 @@ fn decided(call: &AuditedCall) -> impl Iterator<Item = Row> {
             | QuestionEnd::Expired => true,
             QuestionEnd::Open | QuestionEnd::Withdrawn | QuestionEnd::Superseded => false,
         };
-        is_decided.then(|| Row {
-            key: (at, call.session, question.seq.0),
-            call: call.clone(),
-            question: question.clone(),
-        })
+        let key = (at, call.session, question.seq.0);
+        is_decided.then_some((key, call, question))
     })
 }
 
@@ -217,7 +302,7 @@ fn filters(looked: &Looked) -> Markup {
         form.filters method="get" role="search" aria-label="Search the history" {
             div {
                 label for="q" { "Words" }
-                input id="q" name="q" type="search" value=(looked.words)
+                input id="q" name="q" type="search" value=(looked.words) maxlength=(WORDS_MAX)
                     placeholder="tool, person, argument, reason …";
             }
             div {

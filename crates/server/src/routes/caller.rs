@@ -111,6 +111,19 @@ impl Caller {
         Ok(known.is_some())
     }
 
+    /// The tool of a call, to be shown. Empty if the session cannot be read here.
+    pub(crate) async fn tool_shown(
+        &self,
+        session: SessionId,
+        call: Seq,
+    ) -> Result<String, Problem> {
+        match self.ledger().tool_of(session, call).await {
+            Ok(tool) => Ok(tool.unwrap_or_default()),
+            Err(error) if error.is_of_one_session() => Ok(String::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// True if the caller may call and claim this tool in the session, or any tool without a name.
     pub(crate) fn drives(&self, session: &Known, tool: Option<&str>) -> bool {
         match &session.opened {

@@ -21,6 +21,7 @@ mod driving;
 mod figures;
 mod frames;
 mod guessing;
+mod history_pages;
 #[cfg(feature = "jwt")]
 mod issuer;
 #[cfg(feature = "jwt")]
@@ -32,9 +33,11 @@ mod key_urls;
 mod limits;
 mod listings;
 mod matrix;
+mod odd_names;
 mod operations;
 mod page;
 mod proxies;
+mod raw;
 mod repeating;
 mod reports;
 mod rests;

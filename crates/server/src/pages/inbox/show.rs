@@ -182,7 +182,7 @@ fn shown(caller: &Caller, frame: &Frame, group: &Group, now: Timestamp) -> Marku
         section.card aria-labelledby={ "of-" (id) } {
             h2 id={ "of-" (id) } {
                 @match first.agent() {
-                    "" => { "Sealed session" },
+                    "" => { "Session that cannot be read here" },
                     agent => (said(agent)),
                 }
                 @if let Some(id) = first.external_id() { ", " (said(id)) }
@@ -224,7 +224,7 @@ fn row(frame: &Frame, item: &Item, now: Timestamp) -> Markup {
             @match &item.waiting {
                 Waiting::Confirmation(it) => {
                     a.what href=(frame.links().card(session, call)) {
-                        @if it.sealed { "A call of a sealed session" }
+                        @if it.sealed { "A call that cannot be read here" }
                         @else { strong { (said(&it.tool)) } ": " (said(asked(it))) }
                     }
                     @if !it.sealed { (brief(shown_args(it).as_str())) }

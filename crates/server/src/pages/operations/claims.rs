@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use recount::engine::Error;
 use recount::session::{Claim, Seq, SessionId, Timestamp};
 
 use super::cells::{ROWS_MAX, agent, card, more, section, session, table, who};
@@ -28,8 +29,8 @@ pub(super) struct Row {
     agent: String,
     external: Option<String>,
     tool: String,
-    /// The claim, and its time. `None` if the session is sealed and its key is not here, and once
-    /// the claim has ended.
+    /// The claim, and its time. `None` if the session cannot be read here, and once the claim has
+    /// ended.
     claim: Option<(Claim, Timestamp)>,
 }
 
@@ -41,10 +42,7 @@ pub(super) async fn rows(caller: &Caller, claimed: &[Claimed]) -> Result<Vec<Row
     for it in claimed.iter().take(ROWS_MAX) {
         // The items of one session follow each other.
         if it.known.opened.is_some() && read != Some(it.session) {
-            let session = caller.service.engine.folded(it.session).await?;
-            let held = session.calls.iter();
-            let held = held.filter_map(|(seq, call)| Some((*seq, call.held_claim()?.clone())));
-            claims = held.collect::<BTreeMap<Seq, Claim>>();
+            claims = held(caller, it.session).await?;
             read = Some(it.session);
         }
         let claim = match claims.remove(&it.call) {
@@ -54,7 +52,6 @@ pub(super) async fn rows(caller: &Caller, claimed: &[Claimed]) -> Result<Vec<Row
                 fact.map(|fact| (claim, fact.at))
             }
         };
-        let tool = caller.ledger().tool_of(it.session, it.call).await?;
         rows.push(Row {
             session: it.session,
             call: it.call,
@@ -64,11 +61,22 @@ pub(super) async fn rows(caller: &Caller, claimed: &[Claimed]) -> Result<Vec<Row
                 .opened
                 .as_ref()
                 .and_then(|it| it.external_id.clone()),
-            tool: tool.unwrap_or_default(),
+            tool: caller.tool_shown(it.session, it.call).await?,
             claim,
         });
     }
     Ok(rows)
+}
+
+/// The claims of a session by call. None of a session that cannot be read here.
+async fn held(caller: &Caller, session: SessionId) -> Result<BTreeMap<Seq, Claim>, Problem> {
+    let session = match caller.service.engine.folded(session).await {
+        Err(Error::Ledger(error)) if error.is_of_one_session() => return Ok(BTreeMap::new()),
+        folded => folded?,
+    };
+    let held = session.calls.iter();
+    let held = held.filter_map(|(seq, call)| Some((*seq, call.held_claim()?.clone())));
+    Ok(held.collect())
 }
 
 pub(super) fn shown(frame: &Frame, rows: &[Row], all: usize, now: Timestamp) -> Markup {

@@ -8,7 +8,7 @@ use recount::ledger::{ListedPause, PauseTarget};
 use recount::session::{PauseScope, Timestamp};
 
 use super::cells::{ROWS_MAX, more, section, who};
-use super::switches::fields_of;
+use super::switches::{agent_value, fields_of};
 use crate::access::Role;
 use crate::pages::frame::{Frame, relative, said};
 use crate::problems::Problem;
@@ -133,7 +133,7 @@ pub(super) fn beginning(caller: &Caller, frame: &Frame, agents: &BTreeSet<&str>)
                     select id="pause-target" name="target" {
                         @if may_stop_all { option value="everything" { "Everything" } }
                         @for agent in agents {
-                            option value={ "agent:" (agent) } { "Agent " (said_in_option(agent)) }
+                            option value=(agent_value(agent)) { "Agent " (said_in_option(agent)) }
                         }
                     }
                     (reason("pause"))

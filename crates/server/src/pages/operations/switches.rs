@@ -2,6 +2,7 @@
 //! discard them, as the routes of `/v1` do.
 
 use axum::response::Response;
+use form_urlencoded::{byte_serialize, parse};
 use recount::ledger::PauseTarget;
 
 use crate::pages::frame::{Form, Frame};
@@ -13,7 +14,7 @@ use crate::routes::{Caller, leaves, sinks};
 /// The value of the field `target` for all sessions.
 const EVERYTHING: &str = "everything";
 
-/// The start of the value of the field `target` for an agent.
+/// The start of the value of the field `target` for an agent. The encoded name follows.
 const AGENT: &str = "agent:";
 
 /// Begins a pause.
@@ -80,10 +81,29 @@ fn letter(form: &Form) -> Result<(&str, &str), Problem> {
 pub(super) fn fields_of(target: &PauseTarget) -> Vec<(&'static str, String)> {
     match target {
         PauseTarget::Everything => vec![("target", EVERYTHING.to_owned())],
-        PauseTarget::Agent(agent) => vec![("target", format!("{AGENT}{agent}"))],
+        PauseTarget::Agent(agent) => vec![("target", agent_value(agent))],
         PauseTarget::Session(session) => vec![("session", session.to_string())],
         PauseTarget::Tool { session, tool } => {
             vec![("session", session.to_string()), ("tool", tool.clone())]
+        }
+    }
+}
+
+/// The value of the field `target` for an agent.
+pub(super) fn agent_value(agent: &str) -> String {
+    // A browser would change line breaks in a plain name. Those of tools have none.
+    let name: String = byte_serialize(agent.as_bytes()).collect();
+    format!("{AGENT}{name}")
+}
+
+/// The agent whose encoded name a field has.
+fn agent_of(text: &str) -> Result<String, Problem> {
+    let mut pairs = parse(text.as_bytes());
+    match (pairs.next(), pairs.next()) {
+        (Some((name, value)), None) if value.is_empty() => Ok(name.into_owned()),
+        (Some(_), _) | (None, _) => {
+            let detail = format!("target: expected an encoded name of an agent, found {text:?}");
+            Err(Problem::new(Code::BadRequest, detail))
         }
     }
 }
@@ -93,7 +113,7 @@ fn target(form: &Form) -> Result<PauseTarget, Problem> {
     match (form.one("target")?, form.one("session")?, form.one("tool")?) {
         (Some(EVERYTHING), None, None) => Ok(PauseTarget::Everything),
         (Some(target), None, None) => match target.strip_prefix(AGENT) {
-            Some(agent) => Ok(PauseTarget::Agent(agent.to_owned())),
+            Some(agent) => Ok(PauseTarget::Agent(agent_of(agent)?)),
             None => unfit("target: expected everything, or agent: and a name"),
         },
         (None, Some(id), None) => Ok(PauseTarget::Session(session(id.trim())?)),

@@ -172,10 +172,7 @@ impl Work {
             let (session, call) = (SessionId(item.session), Seq(item.item));
             let tool = match tools.remove(&(session, call)) {
                 Some(tool) => tool,
-                None => {
-                    let tool = caller.ledger().tool_of(session, call).await?;
-                    tool.unwrap_or_default()
-                }
+                None => caller.tool_shown(session, call).await?,
             };
             let agent = known.agent().unwrap_or_default().to_owned();
             let waits = self.backlog.entry((agent, tool)).or_default();

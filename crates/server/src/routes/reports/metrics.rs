@@ -107,8 +107,8 @@ impl Open {
                 continue;
             };
             let (session, call) = (SessionId(item.session), Seq(item.item));
-            let tool = caller.ledger().tool_of(session, call).await?;
-            *counted.entry(tool.unwrap_or_default()).or_default() += 1;
+            let tool = caller.tool_shown(session, call).await?;
+            *counted.entry(tool).or_default() += 1;
         }
         Ok(())
     }
