@@ -64,6 +64,7 @@ struct Inner {
     ledger: Ledger,
     clock: Arc<dyn Clock>,
     running: Mutex<Running>,
+    letters: watch::Sender<u64>,
 }
 
 /// The tasks of the sinks.
@@ -149,6 +150,7 @@ impl Notifier {
             ledger,
             clock,
             running: Mutex::default(),
+            letters: watch::Sender::default(),
         };
         let notifier = Notifier(Arc::new(inner));
         notifier.replace(settings).await?;
@@ -214,6 +216,7 @@ impl Notifier {
             clock: self.0.clock.clone(),
             links: links.clone(),
             board: board.clone(),
+            letters: self.0.letters.clone(),
             commands: received,
             stop: stopped,
         };
@@ -251,6 +254,20 @@ impl Notifier {
             }
         };
         Ok(running.sinks.iter().map(status).collect())
+    }
+
+    /// Returns the number of changes of dead letters since the start, in any sink. A reader of
+    /// [`sinks`](Self::sinks) can wait for the next one.
+    ///
+    /// ```
+    /// # async fn example(notifier: recount_notify::Notifier) -> Option<()> {
+    /// let mut letters = notifier.letters();
+    /// letters.changed().await.ok()?;
+    /// // Another message was given up, sent again or discarded.
+    /// # Some(()) }
+    /// ```
+    pub fn letters(&self) -> watch::Receiver<u64> {
+        self.0.letters.subscribe()
     }
 
     /// Sends a dead letter again, with the same id.

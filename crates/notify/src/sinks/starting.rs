@@ -28,6 +28,7 @@ pub(crate) struct Given {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) links: Links,
     pub(crate) board: Arc<Board>,
+    pub(crate) letters: watch::Sender<u64>,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) stop: watch::Receiver<bool>,
 }
@@ -112,6 +113,7 @@ impl SinkTask {
             clock: given.clock,
             links: given.links,
             board: given.board,
+            letters: given.letters,
             commands: given.commands,
             stop: given.stop,
             save_at: None,

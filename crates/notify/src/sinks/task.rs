@@ -71,6 +71,8 @@ pub(crate) struct SinkTask {
     pub(super) timers: Timers,
     pub(super) daily: Option<(Daily, NaiveDate)>,
     pub(super) board: Arc<Board>,
+    /// The number of changes of dead letters, in any sink.
+    pub(super) letters: watch::Sender<u64>,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) stop: watch::Receiver<bool>,
     /// The time at which the state is saved.
@@ -282,6 +284,7 @@ impl SinkTask {
         if !shown.eq(self.state.dead.iter().map(|it| it.notice.id)) {
             let dead = self.state.dead.iter().map(DeadLetter::of);
             numbers.dead_letters = dead.collect();
+            self.letters.send_modify(|it| *it += 1);
         }
     }
 

@@ -9,6 +9,7 @@ use axum::response::Response;
 use recount::session::{PauseScope, SessionId};
 use recount_journal::{Commit, Line};
 use serde::Deserialize;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::access::{Principal, Role};
@@ -17,6 +18,7 @@ use crate::problems::{Code, Problem};
 use crate::requests::{Params, session};
 use crate::routes::Caller;
 use crate::routes::pauses::is_heard;
+use crate::routes::sinks::letters;
 use crate::streams::{self, Message, start};
 
 /// The shortest time between two messages: twice a second.
@@ -31,8 +33,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// The records after which a page is fetched again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
-    /// Records that change open work, runners, pauses, leaves or erasures.
-    Operations,
+    /// Records that change open work, runners, pauses, leaves or erasures, and the dead letters of
+    /// sinks, whose changes the page has up to this number.
+    Operations { letters: u64 },
     /// Records that change what waits for an answer, in any session.
     Pending,
     /// Every record of a session.
@@ -43,7 +46,9 @@ impl Watched {
     /// The stream of the changes after a position of the journal.
     pub(super) fn stream(&self, position: u64) -> String {
         match self {
-            Watched::Operations => format!("live?page=operations&after={position}"),
+            Watched::Operations { letters } => {
+                format!("live?page=operations&letters={letters}&after={position}")
+            }
             Watched::Pending => format!("live?after={position}"),
             Watched::Session(session) => format!("live?session={session}&after={position}"),
         }
@@ -58,7 +63,7 @@ pub(super) async fn changes(
     params: Params,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    params.only(&["page", "session", "after"])?;
+    params.only(&["page", "session", "letters", "after"])?;
     let of_session = params.one("session")?.map(session).transpose()?;
     let source = match (params.one("page")?, of_session) {
         (None, None) => Source::Pending {
@@ -73,16 +78,19 @@ pub(super) async fn changes(
         (Some("operations"), None) => {
             caller.expect_somewhere(Role::Operator)?;
             let position = caller.ledger().journal().position().await?;
-            Source::Operations { position }
+            let letters = letters(&caller);
+            Source::Operations { position, letters }
         }
         (Some(_), _) => {
             let detail = "page: expected operations, and no session beside it";
             return Err(Problem::new(Code::BadRequest, detail));
         }
     };
+    let shown = params.parsed::<u64>("letters", "a number of changes")?;
+    let has_letters = source.letters().is_some_and(|it| shown != Some(it));
     let after = params.parsed::<u64>("after", "a position of the journal")?;
     let after = last_event(&headers)?.or(after).unwrap_or_default();
-    let is_behind = caller.ledger().journal().position().await? != after;
+    let is_behind = caller.ledger().journal().position().await? != after || has_letters;
     let source = Changes {
         source,
         is_behind,
@@ -111,8 +119,11 @@ async fn head(caller: &Caller, session: SessionId) -> Result<u64, Problem> {
 
 /// The source of the changes.
 enum Source {
-    /// Those of the operations, after the commit with this position.
-    Operations { position: u64 },
+    /// Those of the operations, after the commit with this position, and those of dead letters.
+    Operations {
+        position: u64,
+        letters: Option<watch::Receiver<u64>>,
+    },
     /// Those of what waits. `unseen` are those that were received and not yet judged.
     Pending {
         changes: PendingChanges,
@@ -138,8 +149,14 @@ impl Changes {
             sleep_until(self.due).await;
             self.due = Instant::now() + self.source.every();
             let is_changed = match &mut self.source {
-                Source::Operations { position } => {
-                    let commit = self.caller.ledger().journal().follow(*position).await?;
+                Source::Operations { position, letters } => {
+                    let journal = self.caller.ledger().journal().clone();
+                    // A dropped look at the journal loses nothing: the position is kept.
+                    let commit = tokio::select! {
+                        biased;
+                        () = changed(letters) => return Ok(()),
+                        commit = journal.follow(*position) => commit?,
+                    };
                     let is_changed =
                         changes_operations(&commit) && concerns(&self.caller, &commit).await?;
                     *position = match is_changed {
@@ -185,7 +202,26 @@ impl Changes {
     }
 }
 
+/// Waits for a change of dead letters.
+async fn changed(letters: &mut Option<watch::Receiver<u64>>) {
+    let is_changed = match letters {
+        Some(letters) => letters.changed().await.is_ok(),
+        None => false,
+    };
+    if !is_changed {
+        std::future::pending().await
+    }
+}
+
 impl Source {
+    /// The number of changes of dead letters up to now. `None` if the page has none.
+    fn letters(&self) -> Option<u64> {
+        match self {
+            Source::Operations { letters, .. } => letters.as_ref().map(|it| *it.borrow()),
+            Source::Pending { .. } | Source::Session { .. } => None,
+        }
+    }
+
     /// The shortest time between two messages.
     fn every(&self) -> Duration {
         match self {

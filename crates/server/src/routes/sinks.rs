@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use recount_notify::{Notifier, SinkStatus};
+use tokio::sync::watch;
 
 use super::caller::Caller;
 use super::listing::Listing;
@@ -36,6 +37,14 @@ pub(crate) async fn all(caller: &Caller) -> Result<Vec<SinkStatus>, Problem> {
         Some(notifier) => Ok(notifier.sinks().await?),
         None => Ok(Vec::new()),
     }
+}
+
+/// The number of changes of dead letters. `None` without sinks, and for a caller who may not read
+/// them.
+pub(crate) fn letters(caller: &Caller) -> Option<watch::Receiver<u64>> {
+    let may_read = caller.principal.role_over_everything() >= Some(Role::Operator);
+    let notifier = caller.service.notifier.as_ref().filter(|_| may_read)?;
+    Some(notifier.letters())
 }
 
 /// Sends a dead letter again, with the same id. Needs the role operator in all sessions.

@@ -149,3 +149,27 @@ async fn metrics_show_a_failing_sink() {
     let text = bench.get(&token, "/metrics").await.text;
     assert!(!text.contains("recount_sink"), "{text}");
 }
+
+#[tokio::test]
+async fn dead_letter_wakes_the_operations_page() {
+    let (bench, notifier, _directory) = bench().await;
+    let operator = bench.token("ada", &[Grant::everywhere(Role::Operator)]);
+    let page = bench.get(&operator, "/operations").await.text;
+    let (_, live) = page.split_once("data-live=\"./").unwrap();
+    let live = format!("/{}", live.split('"').next().unwrap().replace("&amp;", "&"));
+    let mut stream = bench.stream(&operator, &live).await;
+    let narrow = Grant::everywhere(Role::Operator).of_agent("billing");
+    let narrow = bench.token("bob", &[narrow]);
+    let mut foreign = bench.stream(&narrow, &live).await;
+    let unaware = tokio::spawn(async move { foreign.next().await });
+    // No record of the journal tells of it.
+    let letter = notifier.sinks().await.unwrap()[0].dead_letters[0].id;
+    notifier.discard("ops", letter).await.unwrap();
+    let changed = tokio::time::timeout(Duration::from_secs(60), stream.next());
+    assert_eq!(changed.await.unwrap().unwrap().name, "changed");
+    assert!(!unaware.is_finished(), "a foreign sink has woken the page");
+    // A page that was read before is behind at once.
+    let mut late = bench.stream(&operator, &live).await;
+    let behind = tokio::time::timeout(Duration::from_secs(60), late.next());
+    assert_eq!(behind.await.unwrap().unwrap().name, "changed");
+}

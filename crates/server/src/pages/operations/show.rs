@@ -14,6 +14,7 @@ use crate::pages::live::Watched;
 use crate::problems::Problem;
 use crate::requests::Params;
 use crate::routes::pauses::visible as visible_pauses;
+use crate::routes::sinks::letters;
 use crate::routes::{Caller, leaves as listed_leaves};
 
 /// Shows what runs, what waits, and the switches. Needs the role operator in some sessions.
@@ -26,6 +27,7 @@ pub(crate) async fn show(
     caller.expect_somewhere(Role::Operator)?;
     // Taken before the read, so that the page is fetched again after changes meanwhile.
     let position = caller.ledger().journal().position().await.ok();
+    let letters = letters(&caller).map_or(0, |it| *it.borrow());
     let health = Health::of(&caller).await?;
     let work = Work::of(&caller).await?;
     let held = pauses::rows(&caller, visible_pauses(&caller).await?).await?;
@@ -60,7 +62,7 @@ pub(crate) async fn show(
     };
     let page = Page::new("Operations", body);
     Ok(frame.page(match position {
-        Some(position) => page.live(&Watched::Operations, position),
+        Some(position) => page.live(&Watched::Operations { letters }, position),
         // A journal that is closed has no position, and no changes.
         None => page,
     }))

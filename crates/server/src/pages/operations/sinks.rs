@@ -7,7 +7,6 @@ use recount::session::Timestamp;
 use recount_notify::{DeadLetter, SinkStatus};
 
 use super::cells::{ROWS_MAX, card, more, section, table};
-use crate::access::Role;
 use crate::pages::frame::{Frame, relative, said};
 use crate::problems::Problem;
 use crate::routes::{Caller, sinks};
@@ -29,11 +28,10 @@ const LETTERS: [&str; 7] = [
 
 /// Returns the sinks. `None` without any, and for a caller who may not read them.
 pub(super) async fn visible(caller: &Caller) -> Result<Option<Vec<SinkStatus>>, Problem> {
-    let may_read = caller.principal.role_over_everything() >= Some(Role::Operator);
-    if !may_read || caller.service.notifier.is_none() {
-        return Ok(None);
+    match sinks::letters(caller) {
+        Some(_) => sinks::all(caller).await.map(Some),
+        None => Ok(None),
     }
-    sinks::all(caller).await.map(Some)
 }
 
 pub(super) fn shown(frame: &Frame, sinks: &[SinkStatus], now: Timestamp) -> Markup {
