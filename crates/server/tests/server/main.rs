@@ -45,6 +45,7 @@ mod revoking;
 mod sealing;
 mod session_pages;
 mod sinks;
+mod story_pages;
 mod streams;
 mod strictness;
 mod visitor;

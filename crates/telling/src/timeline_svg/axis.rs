@@ -155,6 +155,9 @@ mod tests {
     fn clock_set_back_moves_nothing_to_the_left() {
         let axis = Axis::of(&at(&[5_000_000, 0, 6_000_000]), 0);
         assert!(axis.x(0) <= axis.x(1) && axis.x(1) < axis.x(2));
+        // Nor does the time that is caught up count again.
+        let steady = Axis::of(&at(&[5_000_000, 5_000_000, 6_000_000]), 0);
+        assert_eq!(axis.places, steady.places);
     }
 
     #[test]
