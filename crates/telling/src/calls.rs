@@ -12,6 +12,27 @@ use recount::session::{About, AllowFor, Outcome, Rule, Timestamp};
 
 use crate::text::{acted, acted_in_short, age, bound_words, by_leave, count};
 
+/// The outcomes of ended calls, as JSON spells them. `interim` is no end.
+pub const OUTCOMES: [&str; 10] = [
+    "returned",
+    "failed",
+    "supplied",
+    "refused",
+    "denied",
+    "expired",
+    "timed_out",
+    "cancelled",
+    "unknown",
+    "withdrawn",
+];
+
+/// The outcome of an ended call with this spelling in JSON.
+pub fn outcome_named(name: &str) -> Option<Outcome> {
+    // The only parser of outcomes is that of the journal.
+    let known = OUTCOMES.iter().find(|it| **it == name)?;
+    serde_json::from_value((*known).into()).ok()
+}
+
 /// The spelling of a value that is one word in JSON.
 pub fn word(it: &impl Serialize) -> String {
     match serde_json::to_value(it) {
@@ -329,6 +350,17 @@ fn joined(parts: impl IntoIterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_outcome_but_interim_is_named() {
+        for name in OUTCOMES {
+            assert_eq!(
+                outcome_named(name).map(|it| word(&it)).as_deref(),
+                Some(name)
+            );
+        }
+        assert_eq!(outcome_named("interim"), None);
+    }
 
     #[test]
     fn wait_has_the_unit_that_says_most() {

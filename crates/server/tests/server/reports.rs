@@ -73,7 +73,13 @@ async fn audit_is_filtered() {
         let audit = rows(&world.bench, &token, query).await;
         assert_eq!(of_kind(&audit, "call").len(), expected, "{query}");
     }
-    for unfit in ["verdict=maybe", "outcome=maybe", "format=xml", "tol=mail"] {
+    for unfit in [
+        "verdict=maybe",
+        "outcome=maybe",
+        "outcome=interim",
+        "format=xml",
+        "tol=mail",
+    ] {
         let refused = world
             .bench
             .get(&token, &format!("/v1/audit/decisions?{unfit}"))

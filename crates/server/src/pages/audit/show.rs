@@ -3,7 +3,7 @@
 use axum::response::Response;
 use maud::{Markup, html};
 use recount::audit::{AuditedCall, Verdict};
-use recount_telling::calls::{self as words, Mood};
+use recount_telling::calls::{self as words, Mood, OUTCOMES};
 use recount_telling::count;
 
 use super::calls::Calls;
@@ -34,20 +34,6 @@ const FIELDS: [(&str, &str); 5] = [
     ("label", "Label, as name:value"),
     ("from", "With an event since"),
     ("until", "With an event before"),
-];
-
-/// The outcomes that a filter offers.
-const OUTCOMES: [&str; 10] = [
-    "returned",
-    "failed",
-    "supplied",
-    "refused",
-    "denied",
-    "expired",
-    "timed_out",
-    "cancelled",
-    "unknown",
-    "withdrawn",
 ];
 
 /// The maximum length of arguments in the table, in characters.

@@ -11,7 +11,8 @@ use recount::audit::{
     AuditedCall, Auditor, CatalogNote, Csv, Filter, LabelFilter, Row, SessionAudit, Totals,
     UnreadSession, Verdict,
 };
-use recount::session::{Outcome, SessionId};
+use recount::session::SessionId;
+use recount_telling::calls::outcome_named;
 
 use super::parts::{Parts, response};
 use crate::access::Role;
@@ -127,8 +128,8 @@ pub(crate) fn filter(params: &Params) -> Result<Filter, Problem> {
         Verdict::named(it).ok_or_else(unknown)
     });
     let outcomes = params.all("outcome").map(|it| {
-        let unknown = |_| Problem::new(Code::BadRequest, format!("there is no outcome {it:?}"));
-        serde_json::from_value::<Outcome>(it.into()).map_err(unknown)
+        let unknown = || Problem::new(Code::BadRequest, format!("there is no outcome {it:?}"));
+        outcome_named(it).ok_or_else(unknown)
     });
     Ok(Filter {
         from: params.time("from")?,
