@@ -1,4 +1,4 @@
-"""What the scripts of the pages share: a logged-in browser, axe-core, and pictures.
+"""The browser, login, axe-core checks and pictures that the scripts of the pages share.
 
 Each needs Playwright for Python and a Chromium; `--axe` names `axe.min.js` of `axe-core`. With
 `--shots` it keeps a picture of each page: light, dark and on a phone.

@@ -52,6 +52,7 @@ fn guarded() -> Router<Service> {
         .route("/operations/unpause", post(operations::unpause))
         .merge(audit::routes())
         .merge(sessions::routes())
+        .method_not_allowed_fallback(frame::no_such_method)
 }
 
 /// The pages that need no principal.

@@ -1,4 +1,4 @@
-//! What the pages of sessions and of the audit show beside their lists: states, ways, bounds.
+//! States, ways and bounds on the pages of sessions and of the audit, and long cards.
 
 use std::time::Duration;
 
@@ -246,4 +246,84 @@ async fn foreign_session_wakes_no_page_of_operations() {
     assert!(!reading.is_finished(), "a foreign session has woken it");
     look(&own, "x").await;
     assert_eq!(reading.await.unwrap().name, "changed");
+}
+
+/// A model must not push the answer, or a harmful argument, out of sight.
+#[tokio::test]
+async fn long_arguments_are_folded_and_counted() {
+    let bench = Bench::over(engine().await);
+    let handle = bench.engine.session("support").open().await.unwrap();
+    let mut updates = handle.subscribe();
+    let mut args = json!({"blob": "A".repeat(10_000), "a_lines": "l\n".repeat(50)});
+    for n in 0..200 {
+        args[format!("k{n}")] = json!(n);
+    }
+    let by = Actor::embedder("pipeline");
+    let args = recount::session::Json::parse(&args.to_string()).unwrap();
+    let call = handle
+        .begin_call("refund", args, "once", by)
+        .await
+        .unwrap()
+        .call;
+    let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+    assert!(asked.await.is_some());
+    let root = root(&bench);
+    let card = format!("/sessions/{}/calls/{call}", handle.session_id());
+    let page = root.open(&card).await.text;
+    // Without what is folded, everything is short and counted.
+    let (mut shown, mut folded) = (String::new(), 0);
+    for part in page.split_inclusive('>') {
+        folded += part.matches("<details").count();
+        if folded == 0 {
+            shown.push_str(part);
+        }
+        folded -= part.matches("</details>").count();
+    }
+    assert!(!shown.contains(&"A".repeat(501)) && shown.contains(&"A".repeat(400)));
+    assert!(shown.matches("<bdi>l</bdi>").count() <= 11, "{shown}");
+    assert_eq!(shown.matches("<th scope=\"row\">").count(), 100, "{shown}");
+    for words in [
+        "All 10000 characters",
+        "All 100 characters",
+        "102 more, 202 in all",
+        "href=\"#answers\"",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains(&"A".repeat(10_000)));
+    let session = root
+        .open(&format!("/sessions/{}", handle.session_id()))
+        .await
+        .text;
+    assert!(!session.contains(&"A".repeat(600)));
+}
+
+/// A refused form is shown at the path to which it was posted.
+#[tokio::test]
+async fn path_of_a_form_leads_to_its_page() {
+    let world = World::new().await;
+    let root = root(&world.bench);
+    let card = format!("/sessions/{}/calls/{}", world.own.session, world.own.ended);
+    for form in ["answer", "respond", "reconcile"] {
+        let reply = root.open(&format!("{card}/{form}")).await;
+        assert_eq!(reply.status, 303, "{form}: {}", reply.text);
+        let location = reply.headers["location"].to_str().unwrap();
+        assert_eq!(location, format!("../../../..{card}"));
+    }
+    let reply = root.open("/operations/pause").await;
+    assert_eq!(reply.headers["location"], "../operations");
+    // A form after the end of the login: the person learns that it did not count.
+    let late = Visitor::with(&world.bench, "rct_x");
+    let reply = late
+        .send(&format!("{card}/answer"), &[("answer", "yes")])
+        .await;
+    assert_eq!(reply.status, 401, "{}", reply.text);
+    assert!(reply.text.contains("nothing was changed"), "{}", reply.text);
+    let next = format!("name=\"next\" value=\"{}\"", &card[1..]);
+    assert!(reply.text.contains(&next), "{}", reply.text);
+    let program = world
+        .bench
+        .get(&world.bench.admin(), "/operations/pause")
+        .await;
+    assert_eq!(program.status, 405, "{}", program.text);
 }

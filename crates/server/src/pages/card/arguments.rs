@@ -12,6 +12,15 @@ use crate::pages::frame::{said, said_in_lines};
 /// The depth to which values have rows of their own. Deeper ones are shown as JSON.
 const DEPTH_MAX: usize = 3;
 
+/// The maximum length of a text that is not folded, in characters and in lines.
+const TEXT_MAX: (usize, usize) = (2_000, 40);
+
+/// The beginning of a folded text that is shown, in characters and in lines.
+const TEXT_HEAD: (usize, usize) = (500, 10);
+
+/// The maximum number of rows that are not folded, in the table and in each table in it.
+const ROWS_MAX: [usize; 2] = [100, 20];
+
 /// The arguments with which the tool runs, and those of the model if they differ.
 pub(super) fn shown(it: &Loaded) -> Markup {
     let args = it.args();
@@ -19,6 +28,8 @@ pub(super) fn shown(it: &Loaded) -> Markup {
     let before = called.filter(|it| it.as_str() != args.as_str());
     html! {
         h2 { "Arguments" }
+        // However long they are, the way to the answer is short.
+        @if it.open().is_some() { p { a href="#answers" { "To your answer" } } }
         @if let Some(malformed) = &it.call.malformed_args {
             p.bad { "The arguments are no JSON:" }
             pre { (said_in_lines(malformed)) }
@@ -28,7 +39,7 @@ pub(super) fn shown(it: &Loaded) -> Markup {
                 (json_table(&args, it.sealed()))
                 div {
                     h3 id="exact" { "Exact JSON" }
-                    pre aria-labelledby="exact" tabindex="0" { (said_in_lines(args.as_str())) }
+                    pre aria-labelledby="exact" tabindex="0" { (folded(args.as_str())) }
                 }
             }
             @if let Some(before) = before {
@@ -65,23 +76,59 @@ fn rows(value: &RawValue, pointer: &str, sealed: &[String], depth: usize) -> Mar
             html! { tr { td.quiet { "none" } } }
         }
         Tree::Members(members) => html! {
-            @for (name, value) in members {
-                @let at = format!("{pointer}/{}", escaped(&name));
-                tr {
+            @let rows = members.into_iter().map(|(name, value)| {
+                let at = format!("{pointer}/{}", escaped(&name));
+                html! { tr {
                     th scope="row" { (said(&name)) }
                     td { (cell(value, &at, sealed, depth)) }
-                }
-            }
+                } }
+            });
+            (first_rows(rows.collect(), depth))
         },
         Tree::Elements(elements) => html! {
-            @for (at, value) in elements.into_iter().enumerate() {
-                tr {
-                    th scope="row" { (at) }
-                    td { (cell(value, &format!("{pointer}/{at}"), sealed, depth)) }
-                }
-            }
+            @let rows = elements.into_iter().enumerate().map(|(at, value)| html! { tr {
+                th scope="row" { (at) }
+                td { (cell(value, &format!("{pointer}/{at}"), sealed, depth)) }
+            } });
+            (first_rows(rows.collect(), depth))
         },
         Tree::Leaf => html! { tr { td { (leaf(value)) } } },
+    }
+}
+
+/// The rows of a table. Many are folded, and counted.
+fn first_rows(rows: Vec<Markup>, depth: usize) -> Markup {
+    let [table, inner] = ROWS_MAX;
+    let max = if depth == 0 { table } else { inner };
+    let (first, rest) = rows.split_at_checked(max).unwrap_or((&rows, &[]));
+    html! {
+        @for row in first { (row) }
+        @if !rest.is_empty() {
+            tr { td colspan="2" { details {
+                summary { (rest.len()) " more, " (rows.len()) " in all" }
+                table.values { tbody { @for row in rest { (row) } } }
+            } } }
+        }
+    }
+}
+
+/// A text with its line breaks. A long one is folded behind its beginning and its length.
+fn folded(text: &str) -> Markup {
+    let end = |(characters, lines): (usize, usize)| {
+        let character = text.char_indices().nth(characters).map(|(at, _)| at);
+        let line = text.match_indices('\n').nth(lines).map(|(at, _)| at);
+        character.into_iter().chain(line).min()
+    };
+    let head = end(TEXT_HEAD).and_then(|at| text.get(..at));
+    let Some(head) = head.filter(|_| end(TEXT_MAX).is_some()) else {
+        return said_in_lines(text);
+    };
+    html! {
+        (said_in_lines(head)) "…"
+        details {
+            summary { "All " (text.chars().count()) " characters" }
+            (said_in_lines(text))
+        }
     }
 }
 
@@ -98,7 +145,7 @@ fn cell(value: &RawValue, pointer: &str, sealed: &[String], depth: usize) -> Mar
             table.values { tbody { (rows(value, pointer, sealed, depth + 1)) } }
         },
         Tree::Members(_) | Tree::Elements(_) => {
-            html! { code { (said(value.get())) } }
+            html! { code { (folded(value.get())) } }
         }
     }
 }
@@ -107,7 +154,7 @@ fn cell(value: &RawValue, pointer: &str, sealed: &[String], depth: usize) -> Mar
 fn leaf(value: &RawValue) -> Markup {
     match serde_json::from_str::<String>(value.get()) {
         Ok(text) if text.is_empty() => html! { span.quiet { "empty text" } },
-        Ok(text) => said_in_lines(&text),
-        Err(_) => html! { code { (said(value.get())) } },
+        Ok(text) => folded(&text),
+        Err(_) => html! { code { (folded(value.get())) } },
     }
 }

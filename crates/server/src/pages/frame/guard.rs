@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::form::Form;
 use super::layout::Frame;
+use super::links::page_of;
 use crate::access::{Admitted, Credentials};
 use crate::pages::login;
 use crate::problems::{Code, Problem};
@@ -28,8 +29,13 @@ pub(crate) async fn guard(
     let frame = Frame::of(&parts);
     let admitted = match admit(&service, &parts).await {
         Ok(admitted) => admitted,
-        Err(problem) if problem.code() == Code::Unauthenticated => {
+        Err(problem) if problem.code() == Code::Unauthenticated && parts.method.is_safe() => {
             return login::asked(&frame, frame.here(), None);
+        }
+        Err(problem) if problem.code() == Code::Unauthenticated => {
+            let detail = "your login has ended, and nothing was changed: log in and send it again";
+            let problem = Problem::new(Code::Unauthenticated, detail);
+            return login::asked(&frame, &page_of(parts.uri.path()), Some(&problem));
         }
         Err(problem) => return frame.problem(&problem),
     };
@@ -78,6 +84,18 @@ pub(crate) async fn check(
         Some(problem) if is_browser => frame.problem(problem),
         Some(_) | None => response,
     }
+}
+
+/// The response to a page's path without the method. A form that was refused is shown at the path
+/// to which it was posted, so the script, a reload or a bookmark may GET it: its page is there.
+pub(crate) async fn no_such_method(request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    if parts.method.is_safe() && takes_html(&parts.headers) {
+        let frame = Frame::of(&parts);
+        let page = frame.see_other(&page_of(parts.uri.path()));
+        return page.unwrap_or_else(|problem| frame.problem(&problem));
+    }
+    Problem::new(Code::MethodNotAllowed, "the route has no such method").into_response()
 }
 
 /// The response to a path that is no route: a page for a browser, a problem for a program.

@@ -65,9 +65,38 @@ pub(crate) fn is_page(text: &str) -> bool {
         && !path.split('/').any(|it| it.starts_with('.'))
 }
 
+/// The page with the forms that post to a path: a card, a session, or a page of the header.
+pub(crate) fn page_of(path: &str) -> String {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let page = match parts.as_slice() {
+        ["sessions", session, "calls", call, ..] => format!("sessions/{session}/calls/{call}"),
+        ["sessions", session, ..] => format!("sessions/{session}"),
+        [first, ..] => (*first).to_owned(),
+        [] => String::new(),
+    };
+    match is_page(&page) {
+        true => page,
+        false => "inbox".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn form_leads_to_its_page() {
+        for (path, page) in [
+            ("/sessions/a/calls/5/answer", "sessions/a/calls/5"),
+            ("/sessions/a/calls/5/leaves/9/revoke", "sessions/a/calls/5"),
+            ("/sessions/a/pause", "sessions/a"),
+            ("/operations/pause", "operations"),
+            ("/logout", "inbox"),
+            ("/sessions/%2e%2e/pause", "inbox"),
+        ] {
+            assert_eq!(page_of(path), page, "{path}");
+        }
+    }
 
     #[test]
     fn link_leads_from_any_depth() {

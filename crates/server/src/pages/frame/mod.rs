@@ -14,7 +14,7 @@ mod text;
 mod times;
 
 pub(crate) use form::Form;
-pub(crate) use guard::{check, guard, not_found, takes_html};
+pub(crate) use guard::{check, guard, no_such_method, not_found, takes_html};
 pub(crate) use layout::{Frame, Page};
 pub(crate) use links::is_page;
 pub(crate) use paging::{next_page, query};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use recount::session::{Seq, SessionId};
-use recount_telling::{Tone, age};
+use recount_telling::{Tone, age, cut};
 
 use super::history::{History, Row};
 use crate::pages::frame::{Frame, next_page, said};
@@ -90,6 +90,9 @@ pub(super) fn filters(history: &History, selection: &Selection) -> Markup {
     }
 }
 
+/// The width of a sentence in a row, in columns. The page of the record has it whole.
+const TEXT_COLUMNS: usize = 500;
+
 /// The maximum number of calls that the filter proposes.
 const CALLS_MAX: usize = 200;
 
@@ -154,7 +157,7 @@ fn event(frame: &Frame, session: SessionId, row: &Row) -> Markup {
             }
             td.quiet { (row.who) }
             td class=(class) {
-                (said(&row.text)) " " span.kind { (row.kind) }
+                (said(&cut(&row.text, TEXT_COLUMNS))) " " span.kind { (row.kind) }
                 @if let Some(call) = row.call.filter(|it| *it == row.seq) {
                     " " a href=(frame.links().card(session, call)) { "call" }
                 }
