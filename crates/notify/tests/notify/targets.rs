@@ -120,9 +120,10 @@ async fn failing_and_endless_commands_are_no_delivery() {
         matches!(failed, Err(Undelivered::Failed { .. })),
         "{failed:?}"
     );
+    // Another message may be fine, so this one holds back no other.
     let killed = within(send_test(&endless, &SystemClock)).await;
     assert!(
-        matches!(killed, Err(Undelivered::Unavailable { .. })),
+        matches!(killed, Err(Undelivered::Failed { .. })),
         "{killed:?}"
     );
     let missing = sink(
@@ -142,6 +143,66 @@ async fn failing_and_endless_commands_are_no_delivery() {
         within(send_test(&sink("run", run("exit 0")), &SystemClock)).await,
         Ok(())
     );
+}
+
+/// A program that starts another one, which holds the writing end of a named pipe. The pipe ends
+/// once both are killed.
+#[cfg(unix)]
+fn family(world: &World) -> (Sink, std::path::PathBuf) {
+    let pipe = world.directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let script = format!("sleep 1000 > {0} & wait", pipe.display());
+    let target = Target::Command {
+        program: "/bin/sh".to_owned(),
+        arguments: vec!["-c".to_owned(), script],
+    };
+    (sink("run", target), pipe)
+}
+
+/// Opens the pipe, which waits for the programs, and reads it to its end.
+#[cfg(unix)]
+fn opened_and_ended(
+    pipe: std::path::PathBuf,
+) -> (
+    tokio::sync::oneshot::Receiver<()>,
+    tokio::task::JoinHandle<()>,
+) {
+    let (open, opened) = tokio::sync::oneshot::channel();
+    let ended = tokio::task::spawn_blocking(move || {
+        let mut file = fs::File::open(pipe).unwrap();
+        let _ = open.send(());
+        std::io::copy(&mut file, &mut std::io::sink()).unwrap();
+    });
+    (opened, ended)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn late_command_is_killed_with_its_descendants() {
+    let world = World::new().await;
+    let (mut sink, pipe) = family(&world);
+    sink.timeout = Duration::from_secs(1);
+    let (opened, ended) = opened_and_ended(pipe);
+    let killed = within(send_test(&sink, &SystemClock)).await;
+    assert!(killed.is_err());
+    within(opened).await.unwrap();
+    within(ended).await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn stop_kills_a_command_with_its_descendants() {
+    let world = World::new().await;
+    let (mut sink, pipe) = family(&world);
+    sink.timeout = Duration::from_secs(1_000);
+    let (opened, ended) = opened_and_ended(pipe);
+    let settings = world.settings(vec![sink], vec![route("run", ASKED)]);
+    let notifier = world.notify(settings).await;
+    world.ask("refund").await;
+    within(opened).await.unwrap();
+    within(notifier.stop(Duration::ZERO)).await;
+    within(ended).await.unwrap();
 }
 
 #[tokio::test]
