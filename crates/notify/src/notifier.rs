@@ -32,9 +32,10 @@ const LAST_ATTEMPT: Duration = Duration::from_secs(2);
 /// # async fn example(engine: recount::Engine) -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
 /// use recount::engine::SystemClock;
-/// use recount_notify::{Notifier, Occasion, Route, Settings, Sink, Target};
+/// use recount_notify::{Markup, Notifier, Occasion, Route, Settings, Sink, Target};
 ///
-/// let target = Target::Slack { url: "https://hooks.slack.com/services/…".parse()? };
+/// let url = "https://hooks.slack.com/services/…".parse()?;
+/// let target = Target::Slack { url, markup: Markup::Slack };
 /// let route = Route {
 ///     sinks: vec!["ops".parse()?],
 ///     occasions: [Occasion::Asked].into(),

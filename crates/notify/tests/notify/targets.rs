@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use recount::engine::SystemClock;
-use recount_notify::{Detail, Occasion, Sink, Target, Template, Undelivered, send_test};
+use recount_notify::{Detail, Markup, Occasion, Sink, Target, Template, Undelivered, send_test};
 
 use crate::receiver::{Receiver, within};
 use crate::world::{SECRET, World, route, webhook};
@@ -20,13 +20,34 @@ fn sink(name: &str, target: Target) -> Sink {
     sink
 }
 
+fn slack(url: recount_notify::Url, markup: Markup) -> Target {
+    Target::Slack { url, markup }
+}
+
+#[tokio::test]
+async fn markdown_gets_values_without_marks_and_its_link() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let url = receiver.url.parse().unwrap();
+    let sinks = vec![sink("chat", slack(url, Markup::Markdown))];
+    let mut settings = world.settings(sinks, vec![route("chat", ASKED)]);
+    settings.links = Some("https://a_b.example".to_owned());
+    let _notifier = world.notify(settings).await;
+    world.ask("refund").await;
+    let text = receiver.next().await.json()["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(text.starts_with("*refund* {\"note\":\"＜b＞"), "{text}");
+    assert!(text.contains(" https://a_b.example/sessions/"), "{text}");
+}
+
 #[tokio::test]
 async fn slack_gets_an_escaped_text() {
     let (world, mut receiver) = (World::new().await, Receiver::start().await);
     let url = format!("{}/services/T0/B0/x", receiver.url)
         .parse()
         .unwrap();
-    let sinks = vec![sink("chat", Target::Slack { url })];
+    let sinks = vec![sink("chat", slack(url, Markup::Slack))];
     let _notifier = world
         .notify(world.settings(sinks, vec![route("chat", ASKED)]))
         .await;
@@ -235,7 +256,7 @@ async fn no_secret_is_shown() {
     let url = "http://127.0.0.1:1/s3cret-path?x=s3cret-query"
         .parse()
         .unwrap();
-    sink.target = Target::Slack { url };
+    sink.target = slack(url, Markup::Slack);
     let error = within(send_test(&sink, &SystemClock)).await.unwrap_err();
     let shown = format!("{sink:?} {error} {error:?}");
     assert!(!shown.contains("s3cret"), "{shown}");
