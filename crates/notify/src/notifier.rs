@@ -179,7 +179,6 @@ impl Notifier {
     }
 
     /// Starts a sink. One that cannot start must not keep the others, or the service, from it.
-
     async fn begin(
         &self,
         sink: Sink,
