@@ -28,7 +28,7 @@ mod sending;
 mod sinks;
 mod values;
 
-pub use message::{Template, UnfitTemplate};
+pub use message::{Markup, Template, UnfitTemplate};
 pub use notifier::{DeadLetterError, Notifier, NotifyError, send_test};
 pub use routing::{Days, Escalation, Filter, Hours, Pattern, Route, TimeOfDay, UnfitHours};
 pub use sending::{

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +15,7 @@ use uuid::Uuid;
 use crate::message::{Content, Links, Notice};
 use crate::routing::Plan;
 use crate::sending::{Sender, Sink, Undelivered};
-use crate::sinks::{
-    Board, Command, Given, NotStarted, Settings, SinkStatus, SinkTask, StateFile, Unknown,
-};
+use crate::sinks::{Board, Command, Given, Settings, SinkStatus, SinkTask, StateFile, Unknown};
 
 /// The number of requests of operators that wait for a task.
 const COMMANDS: usize = 16;
@@ -37,9 +32,10 @@ const LAST_ATTEMPT: Duration = Duration::from_secs(2);
 /// # async fn example(engine: recount::Engine) -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
 /// use recount::engine::SystemClock;
-/// use recount_notify::{Notifier, Occasion, Route, Settings, Sink, Target};
+/// use recount_notify::{Markup, Notifier, Occasion, Route, Settings, Sink, Target};
 ///
-/// let target = Target::Slack { url: "https://hooks.slack.com/services/…".parse()? };
+/// let url = "https://hooks.slack.com/services/…".parse()?;
+/// let target = Target::Slack { url, markup: Markup::Slack };
 /// let route = Route {
 ///     sinks: vec!["ops".parse()?],
 ///     occasions: [Occasion::Asked].into(),
@@ -73,11 +69,17 @@ struct Running {
     sinks: BTreeMap<String, Handle>,
 }
 
-/// The handle of a task.
+/// The handle of a sink.
 struct Handle {
     kind: &'static str,
     detail: &'static str,
     board: Arc<Board>,
+    /// `None` if the sink could not start. Its board has the reason.
+    work: Option<Work>,
+}
+
+/// The handle of a task.
+struct Work {
     commands: mpsc::Sender<Command>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -87,14 +89,6 @@ struct Handle {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotifyError {
-    /// The file of a sink cannot be read or written.
-    #[error("failed to use the file of a sink in {path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: io::Error,
-    },
     /// Two sinks have the same name.
     #[error("expected a name of its own for each sink, found {name} twice")]
     SameName {
@@ -107,9 +101,6 @@ pub enum NotifyError {
         /// The fault.
         what: String,
     },
-    /// The journal cannot be read.
-    #[error(transparent)]
-    Ledger(#[from] recount::ledger::Error),
 }
 
 /// A request about a dead letter was refused.
@@ -136,8 +127,11 @@ pub enum DeadLetterError {
 impl Notifier {
     /// Starts the sinks where they ended. A new sink starts at the end of the journal.
     ///
+    /// A sink whose file or place cannot be read does not run, and its status has the reason. The
+    /// others run. A target that cannot be reached is no error.
+    ///
     /// # Errors
-    /// [`NotifyError`]. A target that cannot be reached is no error.
+    /// [`NotifyError`].
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -158,10 +152,10 @@ impl Notifier {
     }
 
     /// Replaces all sinks and routes. A sink with the name of an earlier one continues in its
-    /// place.
+    /// place. One that did not run is started again.
     ///
     /// # Errors
-    /// [`NotifyError`]. The sinks whose files can be used run all the same.
+    /// [`NotifyError`]. The earlier sinks and routes stay then.
     pub async fn replace(&self, settings: Settings) -> Result<(), NotifyError> {
         let mut prepared = BTreeMap::new();
         for sink in settings.sinks {
@@ -173,32 +167,20 @@ impl Notifier {
             }
         }
         let directory = settings.directory;
-        if !prepared.is_empty() {
-            fs::create_dir_all(&directory).map_err(|source| NotifyError::File {
-                path: directory.clone(),
-                source,
-            })?;
-        }
         let links = Links::under(settings.links.as_deref());
         let mut running = self.0.running.lock().await;
         let boards = running.stop(LAST_ATTEMPT).await;
-        let mut failed = None;
         for (name, (sink, sender)) in prepared {
             let plan = Plan::new(sink.name.clone(), &settings.routes);
             let file = StateFile::of(&sink.name, &directory);
             let board = boards.get(&name).cloned().unwrap_or_default();
-            let path = file.path().to_owned();
-            match self.begin(sink, plan, sender, file, &links, board).await {
-                Ok(handle) => drop(running.sinks.insert(name, handle)),
-                Err(NotStarted::Ledger(error)) => failed = Some(error.into()),
-                Err(NotStarted::File(source)) => {
-                    failed = Some(NotifyError::File { path, source });
-                }
-            }
+            let handle = self.begin(sink, plan, sender, file, &links, board).await;
+            running.sinks.insert(name, handle);
         }
-        failed.map_or(Ok(()), Err)
+        Ok(())
     }
 
+    /// Starts a sink. One that cannot start must not keep the others, or the service, from it.
     async fn begin(
         &self,
         sink: Sink,
@@ -207,7 +189,7 @@ impl Notifier {
         file: StateFile,
         links: &Links,
         board: Arc<Board>,
-    ) -> Result<Handle, NotStarted> {
+    ) -> Handle {
         let (commands, received) = mpsc::channel(COMMANDS);
         let (stop, stopped) = watch::channel(false);
         let (kind, detail) = (sink.target.kind(), sink.detail.as_str());
@@ -220,15 +202,29 @@ impl Notifier {
             commands: received,
             stop: stopped,
         };
-        let task = SinkTask::new(sink, plan, Arc::new(sender), file, given).await?;
-        Ok(Handle {
+        let name = sink.name.clone();
+        let work = match SinkTask::new(sink, plan, Arc::new(sender), file, given).await {
+            Ok(task) => {
+                board.runs();
+                let task = tokio::spawn(task.run());
+                Some(Work {
+                    commands,
+                    stop,
+                    task,
+                })
+            }
+            Err(reason) => {
+                tracing::error!(sink = %name, %reason, "a sink of notifications does not run");
+                board.does_not_run(reason.to_string(), self.0.clock.now());
+                None
+            }
+        };
+        Handle {
             kind,
             detail,
             board,
-            commands,
-            stop,
-            task: tokio::spawn(task.run()),
-        })
+            work,
+        }
     }
 
     /// Returns the status of every sink, by name.
@@ -295,11 +291,12 @@ impl Notifier {
         let commands = {
             let running = self.0.running.lock().await;
             let handle = running.sinks.get(sink);
-            handle.map(|it| it.commands.clone())
+            let handle = handle.ok_or_else(|| DeadLetterError::UnknownSink {
+                name: sink.to_owned(),
+            })?;
+            handle.work.as_ref().map(|it| it.commands.clone())
         };
-        let commands = commands.ok_or_else(|| DeadLetterError::UnknownSink {
-            name: sink.to_owned(),
-        })?;
+        let commands = commands.ok_or(DeadLetterError::Stopped)?;
         let (reply, answer) = oneshot::channel();
         let sent = commands.send(command(id, reply)).await;
         sent.map_err(|_| DeadLetterError::Stopped)?;
@@ -322,16 +319,18 @@ impl Running {
     async fn stop(&mut self, within: Duration) -> BTreeMap<String, Arc<Board>> {
         let until = Instant::now() + within;
         let handles = std::mem::take(&mut self.sinks);
-        for handle in handles.values() {
+        for work in handles.values().filter_map(|it| it.work.as_ref()) {
             // Without a receiver, the task has ended.
-            let _ = handle.stop.send(true);
+            let _ = work.stop.send(true);
         }
         let mut boards = BTreeMap::new();
         for (name, mut handle) in handles {
-            if timeout_at(until, &mut handle.task).await.is_err() {
-                handle.task.abort();
+            if let Some(work) = &mut handle.work
+                && timeout_at(until, &mut work.task).await.is_err()
+            {
+                work.task.abort();
                 // Two tasks must not write the same file.
-                let _ = (&mut handle.task).await;
+                let _ = (&mut work.task).await;
             }
             boards.insert(name, handle.board.clone());
         }
@@ -339,7 +338,7 @@ impl Running {
     }
 }
 
-impl Drop for Handle {
+impl Drop for Work {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -92,6 +92,11 @@ impl Known {
 }
 
 impl Field {
+    /// True if the value is a link of this service.
+    pub(super) fn is_link(&self) -> bool {
+        *self == Field::Named("link")
+    }
+
     /// The value in a message; empty if the message has none.
     pub(super) fn value(&self, content: &Content, zone: &Zone) -> String {
         let time = |at: Option<_>| at.map(|it| zone.text(it)).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::content::Content;
 use super::field::{Field, KNOWN, Known, LABEL, LABELS};
+use super::markup::Markup;
 use crate::values::{Detail, Occasion, Zone};
 use recount_telling::{cut, one_line};
 
@@ -95,19 +96,19 @@ impl Template {
     }
 
     /// The text of a message. Every value is on one line and escaped.
-    pub(crate) fn text(
-        &self,
-        content: &Content,
-        zone: &Zone,
-        escape: impl Fn(&str) -> String,
-    ) -> String {
+    pub(crate) fn text(&self, content: &Content, zone: &Zone, markup: Markup) -> String {
         let mut text = String::new();
         for part in &self.parts {
             match part {
                 Part::Text(plain) => text.push_str(plain),
                 Part::Field(field) => {
                     let value = field.value(content, zone);
-                    text.push_str(&escape(&cut(&one_line(&value), FIELD_COLUMNS_MAX)));
+                    let line = one_line(&value);
+                    let shown = cut(&line, FIELD_COLUMNS_MAX);
+                    text.push_str(&match field.is_link() {
+                        true => markup.link(&shown),
+                        false => markup.value(&shown),
+                    });
                 }
             }
         }
@@ -169,14 +170,14 @@ mod tests {
 
     fn text(template: &str) -> String {
         let template = Template::parse(template, Occasion::Asked, Detail::Arguments).unwrap();
-        template.text(&content(), &Zone::Utc, |it| it.replace('<', "&lt;"))
+        template.text(&content(), &Zone::Utc, Markup::Slack)
     }
 
     #[test]
     fn fields_are_filled_and_escaped() {
         assert_eq!(
             text("{{{tool}}} wartet"),
-            "{re\\u{202e}fund\\n&lt;b>} wartet"
+            "{re\\u{202e}fund\\n&lt;b&gt;} wartet"
         );
         assert_eq!(
             text("{label.tenant} {label.none}|{arguments}"),

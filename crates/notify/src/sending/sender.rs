@@ -8,7 +8,7 @@ use super::command;
 use super::http::Http;
 use super::signature;
 use super::sink::{Sink, Target};
-use crate::message::{Content, default_text, json};
+use crate::message::{Content, Markup, default_text, json};
 use crate::values::Detail;
 
 /// The reason why a message was not delivered.
@@ -69,8 +69,8 @@ impl Sender {
                     .post(url.0.clone(), &headers, None, body, now)
                     .await
             }
-            Target::Slack { url } => {
-                let text = self.text(content, slack_text);
+            Target::Slack { url, markup } => {
+                let text = self.text(content, *markup);
                 let body = serde_json::json!({"text": text}).to_string();
                 self.http
                     .post(url.0.clone(), &[], None, body.into(), now)
@@ -85,7 +85,7 @@ impl Sender {
                 let mut message = serde_json::json!({
                     "topic": topic,
                     "sequence_id": id.to_string(),
-                    "message": self.text(content, str::to_owned),
+                    "message": self.text(content, Markup::Plain),
                 });
                 if let (Some(link), Some(members)) = (&content.link, message.as_object_mut()) {
                     members.insert("click".to_owned(), link.as_str().into());
@@ -107,26 +107,20 @@ impl Sender {
         }
     }
 
-    fn text(&self, content: &Content, escape: impl Fn(&str) -> String) -> String {
+    fn text(&self, content: &Content, markup: Markup) -> String {
         let (occasion, zone) = (content.occasion, &self.sink.zone);
         let own = self.sink.templates.get(&occasion).cloned();
         let template = own.or_else(|| default_text(occasion, self.sink.detail));
-        let text = template.map(|it| it.text(content, zone, escape));
+        let text = template.map(|it| it.text(content, zone, markup));
         text.unwrap_or_default()
     }
 
     fn json(&self, content: &Content) -> Result<Vec<u8>, Undelivered> {
-        let text = self.text(content, str::to_owned);
+        let text = self.text(content, Markup::Plain);
         json(content, &text).map_err(|error| Undelivered::Failed {
             what: format!("the message cannot be written: {error}"),
         })
     }
-}
-
-/// A value in a text of Slack, in which `<`, `>` and `&` have a meaning.
-fn slack_text(text: &str) -> String {
-    let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 pub(super) fn unavailable(what: impl Into<String>) -> Undelivered {

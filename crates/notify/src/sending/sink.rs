@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::secrets::{Bearer, SigningSecret};
 use super::url::Url;
-use crate::message::Template;
+use crate::message::{Markup, Template};
 use crate::routing::TimeOfDay;
 use crate::values::{Detail, Occasion, SinkName, Zone};
 
@@ -44,6 +44,8 @@ pub enum Target {
     Slack {
         /// The webhook.
         url: Url,
+        /// The way in which the service reads texts.
+        markup: Markup,
     },
     /// A topic of ntfy.
     Ntfy {
@@ -87,8 +89,9 @@ impl Sink {
     /// A sink with the default settings.
     ///
     /// ```
-    /// use recount_notify::{Sink, Target};
-    /// let target = Target::Slack { url: "https://hooks.slack.com/services/…".parse()? };
+    /// use recount_notify::{Markup, Sink, Target};
+    /// let url = "https://hooks.slack.com/services/…".parse()?;
+    /// let target = Target::Slack { url, markup: Markup::Slack };
     /// let sink = Sink::new("ops".parse()?, target);
     /// assert_eq!(sink.patience.attempts, 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -18,7 +18,7 @@ mod task;
 mod timers;
 
 pub use settings::Settings;
-pub(crate) use starting::{Given, NotStarted};
+pub(crate) use starting::Given;
 pub(crate) use state::StateFile;
 pub(crate) use status::Board;
 pub use status::{DeadLetter, SinkStatus};

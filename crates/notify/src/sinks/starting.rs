@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use recount::engine::Clock;
@@ -33,12 +34,16 @@ pub(crate) struct Given {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-/// The reason why a task does not start.
+/// The reason why a task does not start, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotStarted {
-    #[error(transparent)]
-    File(#[from] io::Error),
-    #[error(transparent)]
+    #[error(
+        "the file {path} cannot be used ({source}): move it away, or bring it back from a copy, \
+         then reload the configuration; without the file, the sink starts at the end of the \
+         journal, and its queue and dead letters are not sent"
+    )]
+    File { path: PathBuf, source: io::Error },
+    #[error("the place of the sink cannot be read: {0}")]
     Ledger(#[from] Error),
 }
 
@@ -79,7 +84,11 @@ impl SinkTask {
         given: Given,
     ) -> Result<SinkTask, NotStarted> {
         let journal = given.ledger.journal().as_ref();
-        let mut state = match file.read()? {
+        let fault = |source| NotStarted::File {
+            path: file.path().to_owned(),
+            source,
+        };
+        let mut state = match file.read().map_err(fault)? {
             Some(state) if state.place.is_in(journal).await? => state,
             Some(state) => {
                 let path = file.path().display();
@@ -120,7 +129,11 @@ impl SinkTask {
         };
         task.find_waiting().await?;
         // The place must be durable before a message that would have to be sent again.
-        task.save().await?;
+        let saved = task.save().await;
+        saved.map_err(|source| NotStarted::File {
+            path: task.file.path().to_owned(),
+            source,
+        })?;
         task.publish();
         Ok(task)
     }

@@ -99,12 +99,14 @@ impl StateFile {
 
     /// Replaces the file. After a crash there is the old one or the new one.
     pub(super) fn save(&self, state: &State) -> io::Result<()> {
+        let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        fs::create_dir_all(directory)?;
         let (mut file, draft) = draft::beside(&self.path)?;
         file.write_all(&serde_json::to_vec(state)?)?;
         file.sync_all()?;
         fs::rename(draft, &self.path)?;
         // The name is durable once its directory is synced.
-        let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+        File::open(directory)?.sync_all()
     }
 }

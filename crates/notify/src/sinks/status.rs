@@ -27,10 +27,11 @@ pub struct SinkStatus {
     pub queued: u64,
     /// The number of commits of the journal that the sink has not read yet.
     pub lag: u64,
-    /// The time since which no attempt has succeeded. `None` if the last one did.
+    /// The time since which no attempt has succeeded, or the sink does not run. `None` if the last
+    /// one did.
     #[serde(rename = "failing_since_us")]
     pub failing_since: Option<Timestamp>,
-    /// The last error, if the last attempt failed.
+    /// The last error, if the last attempt failed, or the reason why the sink does not run.
     pub error: Option<String>,
     /// The messages that are not tried any more, oldest first.
     pub dead_letters: Vec<DeadLetter>,
@@ -73,9 +74,27 @@ pub(crate) struct Numbers {
     pub(crate) failing_since: Option<Timestamp>,
     pub(crate) error: Option<String>,
     pub(crate) dead_letters: Vec<DeadLetter>,
+    /// True if the error is the reason why the sink does not run.
+    is_stopped: bool,
 }
 
 impl Board {
+    /// Shows that the sink runs. The error of its last attempt stays.
+    pub(crate) fn runs(&self) {
+        let mut numbers = self.numbers();
+        if std::mem::take(&mut numbers.is_stopped) {
+            (numbers.failing_since, numbers.error) = (None, None);
+        }
+    }
+
+    /// Shows that the sink does not run.
+    pub(crate) fn does_not_run(&self, reason: String, now: Timestamp) {
+        let mut numbers = self.numbers();
+        numbers.is_stopped = true;
+        numbers.failing_since.get_or_insert(now);
+        numbers.error = Some(reason);
+    }
+
     pub(crate) fn numbers(&self) -> MutexGuard<'_, Numbers> {
         // The numbers are valid after each single change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

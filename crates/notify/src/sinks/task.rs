@@ -100,6 +100,8 @@ impl SinkTask {
             if !is_closed {
                 let sink = &self.sink.name;
                 tracing::error!(%sink, %error, "the notifications of a sink end here");
+                let reason = format!("the sink has stopped: {error}");
+                self.board.does_not_run(reason, self.clock.now());
             }
         }
         self.save_or_warn().await;

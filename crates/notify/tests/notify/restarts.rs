@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use recount::prelude::ToolConfirmation;
-use recount_notify::{Notifier, Occasion};
+use recount_notify::{DeadLetterError, Occasion};
 
 use crate::receiver::{Receiver, within};
 use crate::world::{World, route, webhook};
@@ -106,17 +106,75 @@ async fn journal_with_another_history_is_followed_from_its_end() {
     assert_eq!(receiver.next().await.kind(), "recount.decided");
 }
 
+/// The other sink delivers. Without the file, and after a reload, the first one does, too.
 #[tokio::test]
-async fn unreadable_file_is_an_error_that_names_it() {
+async fn sink_with_a_damaged_file_fails_alone() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let mut well = Receiver::start().await;
+    let sinks = vec![webhook("ops", &receiver), webhook("well", &well)];
+    let settings = world.settings(sinks, vec![route("ops", BOTH), route("well", BOTH)]);
+    let file = world.files().join("ops.json");
+    fs::create_dir_all(world.files()).unwrap();
+    for damaged in ["{", "", "{\"version\":99}"] {
+        fs::write(&file, damaged).unwrap();
+        let notifier = world.notify(settings.clone()).await;
+        world.ask("refund").await;
+        well.next().await;
+        let status = notifier.sinks().await.unwrap().remove(0);
+        let error = status.error.unwrap();
+        assert!(
+            error.contains("ops.json") && error.contains("move it away"),
+            "{error}"
+        );
+        assert!(status.failing_since.is_some());
+        let letter = notifier.retry("ops", uuid::Uuid::nil()).await;
+        assert_eq!(letter, Err(DeadLetterError::Stopped));
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            damaged,
+            "it may be mended"
+        );
+        fs::remove_file(&file).unwrap();
+        within(notifier.replace(settings.clone())).await.unwrap();
+        world.ask("refund").await;
+        receiver.next().await;
+        well.next().await;
+        let status = notifier.sinks().await.unwrap().remove(0);
+        assert_eq!((status.error, status.failing_since), (None, None));
+        within(notifier.stop(A_MOMENT)).await;
+    }
+    assert!(receiver.is_quiet() && well.is_quiet());
+}
+
+/// The directory of the files is none.
+#[tokio::test]
+async fn sinks_without_a_directory_fail_with_its_name() {
     let (world, receiver) = (World::new().await, Receiver::start().await);
     let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
-    fs::create_dir_all(world.files()).unwrap();
+    fs::write(world.files(), "a file").unwrap();
+    let notifier = world.notify(settings).await;
+    let error = notifier.sinks().await.unwrap().remove(0).error.unwrap();
+    assert!(error.contains("ops.json"), "{error}");
+}
+
+#[tokio::test]
+async fn reload_with_a_damaged_file_keeps_running_sinks() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let routes = vec![route("ops", BOTH)];
+    let mut settings = world.settings(vec![webhook("ops", &receiver)], routes);
+    let notifier = world.notify(settings.clone()).await;
+    // The state of a running sink is in its task, which replaces the file.
     fs::write(world.files().join("ops.json"), "{").unwrap();
-    let (ledger, clock) = (world.engine.ledger().clone(), world.clock.clone());
-    let error = within(Notifier::start(ledger, clock, settings))
-        .await
-        .unwrap_err();
-    assert!(error.to_string().contains("ops.json"), "{error}");
+    fs::write(world.files().join("new.json"), "{").unwrap();
+    settings.sinks.push(webhook("new", &receiver));
+    within(notifier.replace(settings)).await.unwrap();
+    world.ask("refund").await;
+    receiver.next().await;
+    let status = notifier.sinks().await.unwrap();
+    let errors = status
+        .iter()
+        .map(|it| (it.name.as_str(), it.error.is_some()));
+    assert!(errors.eq([("new", true), ("ops", false)]));
 }
 
 #[tokio::test]

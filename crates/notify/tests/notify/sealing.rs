@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use recount::engine::SystemClock;
 use recount::journal::seal::MemoryKeyStore;
+use recount::ledger::Ledger;
 use recount::prelude::{Actor, Agent, Engine, T, json};
 use recount_notify::{Detail, Notifier, Occasion, Settings};
 
@@ -14,6 +15,14 @@ const CARD: &str = "4111-1111";
 
 /// The message about a call with a secret argument, to a sink that may have arguments.
 async fn message(set: impl FnOnce(Agent) -> Agent) -> serde_json::Value {
+    message_over(set, |ledger| ledger).await
+}
+
+/// The same with notifications over another ledger of the engine's journal.
+async fn message_over(
+    set: impl FnOnce(Agent) -> Agent,
+    over: impl FnOnce(Ledger) -> Ledger,
+) -> serde_json::Value {
     let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
     let pay = T::secret(T::confirm(pay, "Pay this?"), "/card");
     let agent = set(Agent::new().model("none").strict().tools(pay));
@@ -28,7 +37,11 @@ async fn message(set: impl FnOnce(Agent) -> Agent) -> serde_json::Value {
         links: None,
         directory: directory.path().join("sinks"),
     };
-    let starting = Notifier::start(engine.ledger().clone(), SystemClock::shared(), settings);
+    let starting = Notifier::start(
+        over(engine.ledger().clone()),
+        SystemClock::shared(),
+        settings,
+    );
     let _notifier = within(starting).await.unwrap();
     let handle = engine.session("shop").open().await.unwrap();
     tokio::spawn(async move {
@@ -60,4 +73,17 @@ async fn message_about_a_sealed_session_has_names_only() {
         data.get("arguments").is_none() && data.get("hint").is_none(),
         "{data}"
     );
+}
+
+#[tokio::test]
+async fn sealed_session_without_its_key_gives_ids_only() {
+    let without_keys = |ledger: Ledger| Ledger::new(ledger.journal().clone());
+    let data = message_over(Agent::sealed, without_keys).await;
+    assert!(
+        data.get("session").is_some() && data.get("record").is_some(),
+        "{data}"
+    );
+    for member in ["tool", "agent", "arguments", "hint"] {
+        assert!(data.get(member).is_none(), "{data}");
+    }
 }

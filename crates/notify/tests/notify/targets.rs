@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use recount::engine::SystemClock;
-use recount_notify::{Detail, Occasion, Sink, Target, Template, Undelivered, send_test};
+use recount_notify::{Detail, Markup, Occasion, Sink, Target, Template, Undelivered, send_test};
 
 use crate::receiver::{Receiver, within};
 use crate::world::{SECRET, World, route, webhook};
@@ -20,13 +20,34 @@ fn sink(name: &str, target: Target) -> Sink {
     sink
 }
 
+fn slack(url: recount_notify::Url, markup: Markup) -> Target {
+    Target::Slack { url, markup }
+}
+
+#[tokio::test]
+async fn markdown_gets_values_without_marks_and_its_link() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let url = receiver.url.parse().unwrap();
+    let sinks = vec![sink("chat", slack(url, Markup::Markdown))];
+    let mut settings = world.settings(sinks, vec![route("chat", ASKED)]);
+    settings.links = Some("https://a_b.example".to_owned());
+    let _notifier = world.notify(settings).await;
+    world.ask("refund").await;
+    let text = receiver.next().await.json()["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(text.starts_with("*refund* {\"note\":\"＜b＞"), "{text}");
+    assert!(text.contains(" https://a_b.example/sessions/"), "{text}");
+}
+
 #[tokio::test]
 async fn slack_gets_an_escaped_text() {
     let (world, mut receiver) = (World::new().await, Receiver::start().await);
     let url = format!("{}/services/T0/B0/x", receiver.url)
         .parse()
         .unwrap();
-    let sinks = vec![sink("chat", Target::Slack { url })];
+    let sinks = vec![sink("chat", slack(url, Markup::Slack))];
     let _notifier = world
         .notify(world.settings(sinks, vec![route("chat", ASKED)]))
         .await;
@@ -120,9 +141,10 @@ async fn failing_and_endless_commands_are_no_delivery() {
         matches!(failed, Err(Undelivered::Failed { .. })),
         "{failed:?}"
     );
+    // Another message may be fine, so this one holds back no other.
     let killed = within(send_test(&endless, &SystemClock)).await;
     assert!(
-        matches!(killed, Err(Undelivered::Unavailable { .. })),
+        matches!(killed, Err(Undelivered::Failed { .. })),
         "{killed:?}"
     );
     let missing = sink(
@@ -142,6 +164,66 @@ async fn failing_and_endless_commands_are_no_delivery() {
         within(send_test(&sink("run", run("exit 0")), &SystemClock)).await,
         Ok(())
     );
+}
+
+/// A program that starts another one, which holds the writing end of a named pipe. The pipe ends
+/// once both are killed.
+#[cfg(unix)]
+fn family(world: &World) -> (Sink, std::path::PathBuf) {
+    let pipe = world.directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let script = format!("sleep 1000 > {0} & wait", pipe.display());
+    let target = Target::Command {
+        program: "/bin/sh".to_owned(),
+        arguments: vec!["-c".to_owned(), script],
+    };
+    (sink("run", target), pipe)
+}
+
+/// Opens the pipe, which waits for the programs, and reads it to its end.
+#[cfg(unix)]
+fn opened_and_ended(
+    pipe: std::path::PathBuf,
+) -> (
+    tokio::sync::oneshot::Receiver<()>,
+    tokio::task::JoinHandle<()>,
+) {
+    let (open, opened) = tokio::sync::oneshot::channel();
+    let ended = tokio::task::spawn_blocking(move || {
+        let mut file = fs::File::open(pipe).unwrap();
+        let _ = open.send(());
+        std::io::copy(&mut file, &mut std::io::sink()).unwrap();
+    });
+    (opened, ended)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn late_command_is_killed_with_its_descendants() {
+    let world = World::new().await;
+    let (mut sink, pipe) = family(&world);
+    sink.timeout = Duration::from_secs(1);
+    let (opened, ended) = opened_and_ended(pipe);
+    let killed = within(send_test(&sink, &SystemClock)).await;
+    assert!(killed.is_err());
+    within(opened).await.unwrap();
+    within(ended).await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn stop_kills_a_command_with_its_descendants() {
+    let world = World::new().await;
+    let (mut sink, pipe) = family(&world);
+    sink.timeout = Duration::from_secs(1_000);
+    let (opened, ended) = opened_and_ended(pipe);
+    let settings = world.settings(vec![sink], vec![route("run", ASKED)]);
+    let notifier = world.notify(settings).await;
+    world.ask("refund").await;
+    within(opened).await.unwrap();
+    within(notifier.stop(Duration::ZERO)).await;
+    within(ended).await.unwrap();
 }
 
 #[tokio::test]
@@ -174,7 +256,7 @@ async fn no_secret_is_shown() {
     let url = "http://127.0.0.1:1/s3cret-path?x=s3cret-query"
         .parse()
         .unwrap();
-    sink.target = Target::Slack { url };
+    sink.target = slack(url, Markup::Slack);
     let error = within(send_test(&sink, &SystemClock)).await.unwrap_err();
     let shown = format!("{sink:?} {error} {error:?}");
     assert!(!shown.contains("s3cret"), "{shown}");

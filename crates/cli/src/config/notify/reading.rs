@@ -13,7 +13,7 @@ use recount_notify::{
 };
 
 /// The keys of a sink.
-pub(in crate::config) const SINK: [&str; 19] = [
+pub(in crate::config) const SINK: [&str; 20] = [
     "name",
     "kind",
     "url",
@@ -25,6 +25,7 @@ pub(in crate::config) const SINK: [&str; 19] = [
     "token_file",
     "command",
     "allow_http",
+    "markdown",
     "detail",
     "templates",
     "zone",
@@ -115,6 +116,7 @@ fn sink(section: &Section<'_>) -> Option<SinkSettings> {
         token: hidden(section, "token", ["", "token_env", "token_file"]),
         command,
         allow_http: section.flag("allow_http").is_some_and(|it| it.value),
+        markdown: section.flag("markdown"),
         detail,
         templates: templates(section, detail),
         zone: zone(section),
@@ -156,7 +158,10 @@ fn check_keys(section: &Section<'_>, sink: &SinkSettings) {
         }
     }
     if let Some(command) = sink.command.as_ref().filter(|_| !has.contains(&"command")) {
-        section.object(command.mistake(what));
+        section.object(command.mistake(what.clone()));
+    }
+    if let Some(markdown) = sink.markdown.as_ref().filter(|_| kind != SinkKind::Slack) {
+        section.object(markdown.mistake(what));
     }
 }
 
@@ -361,7 +366,7 @@ mod tests {
     #[test]
     fn whole_configuration_of_notifications_is_read() {
         let text = format!(
-            "{SINK}detail = \"arguments\"\nzone = \"+02:00\"\ndigest = \"08:00\"\n\
+            "{SINK}markdown = true\ndetail = \"arguments\"\nzone = \"+02:00\"\ndigest = \"08:00\"\n\
              timeout = \"3s\"\nattempts = 5\nretry_first = \"1s\"\nretry_longest = \"1m\"\n\
              [sinks.templates]\nasked = \"{{tool}} wartet: {{arguments}}\"\n\
              [[sinks]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"https://a\"\n\

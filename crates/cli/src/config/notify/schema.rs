@@ -76,6 +76,12 @@ fn sink() -> Value {
             "True if messages may leave this machine in clear text, such as in a private network.",
         ),
         (
+            "markdown",
+            flag(),
+            "True if the server behind a Slack webhook reads Markdown, as Mattermost and \
+             Rocket.Chat do.",
+        ),
+        (
             "detail",
             json!({"enum": details}),
             "The part of a call that messages contain: none, names (the default) or arguments. \

@@ -22,6 +22,8 @@ pub(crate) struct SinkSettings {
     pub(crate) command: Option<Given<Vec<String>>>,
     /// True if messages may leave this machine in clear text.
     pub(crate) allow_http: bool,
+    /// True if the target of a Slack webhook reads Markdown.
+    pub(crate) markdown: Option<Given<bool>>,
     pub(crate) detail: Detail,
     pub(crate) templates: BTreeMap<Occasion, Template>,
     pub(crate) zone: Zone,

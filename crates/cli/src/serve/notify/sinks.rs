@@ -7,7 +7,7 @@ use crate::config::{Config, Hidden, Mistake, SinkKind, SinkSettings};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_notify::{Notifier, Patience, Settings, Sink, Target, Url};
+use recount_notify::{Markup, Notifier, Patience, Settings, Sink, Target, Url};
 
 /// The time for the messages that are being sent at the end. What is not sent by then is sent after
 /// the next start.
@@ -117,7 +117,13 @@ pub(super) fn sink(given: &SinkSettings) -> Result<Sink, Mistake> {
             url: url(given)?,
             secret: read(needed(given, &given.secret, "secret_file")?)?,
         },
-        SinkKind::Slack => Target::Slack { url: url(given)? },
+        SinkKind::Slack => Target::Slack {
+            url: url(given)?,
+            markup: match given.markdown.as_ref().is_some_and(|it| it.value) {
+                true => Markup::Markdown,
+                false => Markup::Slack,
+            },
+        },
         SinkKind::Ntfy => Target::Ntfy {
             url: topic(given)?,
             token: given.token.as_ref().map(read).transpose()?,
