@@ -23,6 +23,7 @@ pub use journal::{BoxFuture, Commit, Journal, Space, Span, block_on};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};
 pub use maintenance::export::export;
 pub use maintenance::import::{Imported, import};
+pub use maintenance::read_export::read_export;
 pub use maintenance::repair::{Damage, Hurt, Remedy, RepairOptions, Repaired, repair};
 pub use maintenance::{backup, verify};
 pub use memory::MemoryJournal;

@@ -38,6 +38,7 @@ struct Kept {
     snapshots: HashMap<Uuid, Vec<u8>>,
     followers: Vec<oneshot::Sender<()>>,
     closed: bool,
+    read_only: bool,
 }
 
 #[derive(Debug)]
@@ -50,6 +51,13 @@ impl MemoryJournal {
     /// Creates an empty journal.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The journal, which rejects appends from now on.
+    pub(crate) fn read_only(mut self) -> Self {
+        let kept = self.kept.get_mut();
+        kept.unwrap_or_else(PoisonError::into_inner).read_only = true;
+        self
     }
 
     fn open(&self) -> Result<MutexGuard<'_, Kept>, Error> {
@@ -80,6 +88,9 @@ impl Journal for MemoryJournal {
             let admission = Admission::of(&append)?;
             Line::gather(&mut append.lines);
             let mut kept = self.open()?;
+            if kept.read_only {
+                return Err(Error::ReadOnly);
+            }
             admission.follows(kept.streams.get(&append.session).map(|stream| &stream.head))?;
             let head = admission.head;
             let stream = kept.streams.entry(append.session).or_insert(Stream {

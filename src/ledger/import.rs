@@ -6,14 +6,16 @@ use std::io::BufRead;
 use std::path::Path;
 
 use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
-use recount_journal::{Append, Imported, WorkChange, block_on};
+use recount_journal::{Append, Imported, Line, WorkChange, block_on};
 use uuid::Uuid;
 
 use super::erasure::note_erasure;
 use super::store::work_changes;
 use super::terms_on_record::{UnknownFields, not_of_newer_rules};
 use super::{Entry, Erasure, Error, fact_of};
-use crate::session::{Event, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work};
+use crate::session::{
+    Event, Fact, ObjectHash, OpenWork, Seq, Session, SessionId, evolve, open_work,
+};
 
 /// Creates a journal from an export of all sessions or of one.
 ///
@@ -44,19 +46,12 @@ pub fn import(
     to: impl AsRef<Path>,
     keys: Option<&dyn KeyStore>,
 ) -> Result<Imported, Error> {
-    let mut fold = Fold {
-        keys,
-        key: None,
-        session: Session::new(SessionId(Uuid::nil())),
-        open: Vec::new(),
-        erasures: BTreeMap::new(),
-        unknown_fields: UnknownFields::default(),
-    };
+    let mut fold = Fold::new(keys);
     recount_journal::import(reader, to, |append| fold.changes(append))
 }
 
 /// The fold of the session that is being imported.
-struct Fold<'k> {
+pub(super) struct Fold<'k> {
     keys: Option<&'k dyn KeyStore>,
     /// The key of the session, after the first lookup.
     key: Option<SessionKey>,
@@ -66,15 +61,65 @@ struct Fold<'k> {
     unknown_fields: UnknownFields,
 }
 
-impl Fold<'_> {
+impl<'k> Fold<'k> {
+    pub(super) fn new(keys: Option<&'k dyn KeyStore>) -> Self {
+        Fold {
+            keys,
+            key: None,
+            session: Session::new(SessionId(Uuid::nil())),
+            open: Vec::new(),
+            erasures: BTreeMap::new(),
+            unknown_fields: UnknownFields::default(),
+        }
+    }
+
     /// Returns the changes of open work that the records of an append cause.
-    fn changes(&mut self, append: &Append) -> Result<Vec<WorkChange>, Error> {
+    pub(super) fn changes(&mut self, append: &Append) -> Result<Vec<WorkChange>, Error> {
         if append.session.is_nil() {
             // The journal's own stream comes first in an export.
             let records = append.lines.iter().filter_map(|line| line.record().ok());
             records.for_each(|record| note_erasure(&mut self.erasures, &record));
             return Ok(Vec::new());
         }
+        self.adopt(append);
+        let id = SessionId(append.session);
+        let mut changes = Vec::new();
+        let mut session = std::mem::replace(&mut self.session, Session::new(id));
+        for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
+            let fact = match self.fact(&session, Seq(seq), line) {
+                Ok(Some(fact)) => fact,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.session = session;
+                    return Err(error);
+                }
+            };
+            session = evolve(session, &fact);
+            // The index keeps each request, even one that is settled within the same append.
+            if let Event::Decided(decision) = &fact.event
+                && decision.question().is_some()
+            {
+                self.note(&session, &mut changes);
+            }
+        }
+        self.note(&session, &mut changes);
+        self.session = session;
+        Ok(changes)
+    }
+
+    /// Returns the changes that end all open work of the session of an append, whose own records
+    /// are not folded. Its objects are adopted, because other sessions may name them.
+    pub(super) fn nothing_open(&mut self, append: &Append) -> Vec<WorkChange> {
+        self.adopt(append);
+        let removed = self.open.drain(..).map(|(seq, _)| WorkChange::Remove {
+            session: append.session,
+            item: seq.0,
+        });
+        removed.collect()
+    }
+
+    /// Adopts the objects of an append. Another session than before starts anew.
+    fn adopt(&mut self, append: &Append) {
         let id = SessionId(append.session);
         if self.session.id != id {
             // Other sessions may name the catalogs and policies read so far, so they are kept.
@@ -102,38 +147,29 @@ impl Fold<'_> {
                 adopt(&content);
             }
         }
-        let mut changes = Vec::new();
-        let mut session = std::mem::replace(&mut self.session, Session::new(id));
-        for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
-            let fact = match fact_of(id, Seq(seq), line.bytes()) {
-                Err(Error::Sealed { .. }) => match key(self.keys, &mut self.key, id) {
-                    Ok(key) => Entry::read(id, Seq(seq), line.clone(), Some(key))?.fact()?,
-                    // An erased session cannot be folded, and it had no open work when it was
-                    // erased.
-                    Err(Error::Sealed { .. }) if self.erasures.contains_key(&id) => continue,
-                    Err(error) => return Err(error),
-                },
-                fact => fact?,
-            };
-            if let Event::Observed(observation) = &fact.event {
-                not_of_newer_rules(id, fact.seq, observation)?;
-                let missing = session.library().missing(&observation.objects());
-                if let Some(hash) = missing.last().copied() {
-                    return Err(Error::MissingObject { session: id, hash });
-                }
-                self.unknown_fields.check(&session, fact.seq, observation)?;
+    }
+
+    /// The fact of a record, or `None` for a sealed record of an erased session.
+    fn fact(&mut self, session: &Session, seq: Seq, line: &Line) -> Result<Option<Fact>, Error> {
+        let id = session.id;
+        let fact = match fact_of(id, seq, line.bytes()) {
+            Err(Error::Sealed { .. }) => match key(self.keys, &mut self.key, id) {
+                Ok(key) => Entry::read(id, seq, line.clone(), Some(key))?.fact()?,
+                // An erased session cannot be folded, and it had no open work when it was erased.
+                Err(Error::Sealed { .. }) if self.erasures.contains_key(&id) => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            fact => fact?,
+        };
+        if let Event::Observed(observation) = &fact.event {
+            not_of_newer_rules(id, fact.seq, observation)?;
+            let missing = session.library().missing(&observation.objects());
+            if let Some(hash) = missing.last().copied() {
+                return Err(Error::MissingObject { session: id, hash });
             }
-            session = evolve(session, &fact);
-            // The index keeps each request, even one that is settled within the same append.
-            if let Event::Decided(decision) = &fact.event
-                && decision.question().is_some()
-            {
-                self.note(&session, &mut changes);
-            }
+            self.unknown_fields.check(session, fact.seq, observation)?;
         }
-        self.note(&session, &mut changes);
-        self.session = session;
-        Ok(changes)
+        Ok(Some(fact))
     }
 
     fn note(&mut self, session: &Session, changes: &mut Vec<WorkChange>) {

@@ -48,6 +48,8 @@ mod encrypting;
 mod errors;
 #[path = "cli/exit_codes.rs"]
 mod exit_codes;
+#[path = "cli/exported.rs"]
+mod exported;
 #[cfg(feature = "serve")]
 #[path = "cli/fixture_terms.rs"]
 mod fixture_terms;
@@ -57,6 +59,8 @@ mod fixtures;
 mod full_disks;
 #[path = "cli/given_files.rs"]
 mod given_files;
+#[path = "cli/hurt_exports.rs"]
+mod hurt_exports;
 #[cfg(all(feature = "serve", unix))]
 #[path = "cli/identities.rs"]
 mod identities;

@@ -26,7 +26,7 @@ const FRAME: usize = 2 << 20;
 const SEGMENT: u64 = 64 << 20;
 /// The maximum number of frames that wait for the writer, and of appends that wait for their open
 /// work.
-const WAITING: (usize, usize) = (2, 64);
+pub(super) const WAITING: (usize, usize) = (2, 64);
 
 /// The result of an import.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -126,13 +126,7 @@ fn frame<E: From<Error>>(
 ) -> Result<(), E> {
     let (mut frame, mut bytes) = (Vec::new(), 0);
     for mut append in gathered {
-        let changes = open_work(&append)?;
-        if !append.session.is_nil() {
-            append.open_work = changes;
-        }
-        for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
-            read_back(line.bytes(), append.session, seq)?;
-        }
+        complete(&mut append, &mut open_work)?;
         Admission::of(&append)?;
         let lines = append.lines.iter().map(|line| line.bytes().len());
         let objects = append.objects.iter().map(|object| object.bytes.len());
@@ -147,6 +141,21 @@ fn frame<E: From<Error>>(
     }
     // A writer that has stopped returns its error.
     let _either = frames.send(frame);
+    Ok(())
+}
+
+/// Adds the changes of open work to an append, and checks that its records can be read back.
+pub(super) fn complete<E: From<Error>>(
+    append: &mut Append,
+    open_work: &mut impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+) -> Result<(), E> {
+    let changes = open_work(append)?;
+    if !append.session.is_nil() {
+        append.open_work = changes;
+    }
+    for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
+        read_back(line.bytes(), append.session, seq)?;
+    }
     Ok(())
 }
 
@@ -167,7 +176,7 @@ fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()>
 }
 
 /// A builder of appends from the lines of a file.
-struct Gathering {
+pub(super) struct Gathering {
     appends: SyncSender<Append>,
     /// The append under construction.
     append: Append,
@@ -180,7 +189,7 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn new(appends: SyncSender<Append>) -> Self {
+    pub(super) fn new(appends: SyncSender<Append>) -> Self {
         Self {
             appends,
             append: Append::new(Uuid::nil(), 0, Vec::new()),
@@ -190,7 +199,11 @@ impl Gathering {
         }
     }
 
-    fn run(mut self, reader: &mut impl BufRead, journal: Uuid) -> Result<Imported, Error> {
+    pub(super) fn run(
+        mut self,
+        reader: &mut impl BufRead,
+        journal: Uuid,
+    ) -> Result<Imported, Error> {
         let mut check = Check::default();
         let mut line = Vec::new();
         let mut goes_on = true;

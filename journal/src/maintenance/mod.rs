@@ -4,11 +4,12 @@
 //! never calls one. No operation interprets records.
 //!
 //! Read `verify` first, then `backup`, `export` and `import` (a journal as a file of lines),
-//! `repair` and `compact`. The others import only `verify`.
+//! `repair` and `compact`. `read_export` is an import into memory. The others import only `verify`.
 
 pub mod backup;
 pub(crate) mod compact;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod read_export;
 pub(crate) mod repair;
 pub mod verify;

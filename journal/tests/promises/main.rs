@@ -30,6 +30,7 @@ mod opening;
 mod others_write;
 mod power_loss;
 mod random;
+mod read_exports;
 mod repairs;
 mod rolls;
 mod running;

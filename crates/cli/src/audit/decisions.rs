@@ -15,12 +15,12 @@ use super::table;
 use super::timelines::Timelines;
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
-use crate::journal::{Keys, UnknownKinds, opening};
+use crate::journal::{Keys, UnknownKinds, exported, opening};
 use crate::terminal::{Meter, Screen, Tone};
 use recount::audit::{Filter, Report, Row, Unread, decisions};
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
-use recount_telling::{count, one_line};
+use recount_telling::{count, one_line, quoted};
 
 /// Reports for auditors about a whole journal.
 #[derive(Args)]
@@ -41,7 +41,7 @@ enum About {
 /// again and nothing runs.
 #[derive(Args)]
 struct Decisions {
-    /// The directory of the journal, or of a backup of it.
+    /// The directory of the journal or of a backup of it, or an export.
     path: PathBuf,
     #[command(flatten)]
     asked: Asked,
@@ -113,11 +113,8 @@ impl Decisions {
     }
 
     async fn read(&self, filter: &Filter, screen: &Screen) -> Result<(Ledger, Report), Failure> {
-        let keys = self.keys.opened()?;
-        let mut ledger = opening::looking(&self.path, screen).map_err(with_advice)?;
-        if let Some(keys) = keys {
-            ledger = ledger.with_keys(keys);
-        }
+        let ledger = opening::looking(&self.path, &self.keys, screen);
+        let ledger = ledger.map_err(|failure| with_advice(&self.path, failure))?;
         let ledger = self.unknown.of(ledger, screen);
         let meter = Meter::new("Reading the sessions");
         let report = decisions(&ledger, filter, |done, total| meter.show(done, total)).await?;
@@ -186,9 +183,16 @@ impl Decisions {
 }
 
 /// The failure to open a journal, with advice if it is damaged.
-fn with_advice(failure: Failure) -> Failure {
+fn with_advice(path: &Path, failure: Failure) -> Failure {
     if failure.exit != Exit::Damaged {
         return failure;
+    }
+    if exported::is_at(path) {
+        let path = quoted(path);
+        return failure.advice(format!(
+            "no call of a damaged export is shown: `recount verify {path}` lists all findings, \
+             --html FILE writes them as a report"
+        ));
     }
     failure.advice(
         "no call of a damaged journal is shown: `recount verify PATH` lists the damage, \

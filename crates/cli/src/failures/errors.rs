@@ -59,6 +59,13 @@ impl From<journal::Error> for Failure {
                 ))
             }
             journal::Error::Missing { path } => Failure::no_journal(&path),
+            // Every command that opens a journal to write comes here with an export.
+            journal::Error::NotAJournal { path, .. } if path.is_file() => {
+                Failure::new("not-a-journal", what).advice(
+                    "this command needs the directory of a journal; an export is only read, and \
+                     `recount import FILE NEW` makes a journal of it",
+                )
+            }
             journal::Error::NotAJournal { .. } => Failure::new("not-a-journal", what).advice(
                 "give the directory that holds the file JOURNAL; if only that file is \
                      damaged, `recount repair PATH` restores it",

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::differences::show;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids};
+use crate::journal::{Keys, UnknownKinds, exported, ids};
 use crate::terminal::{Screen, Tone};
 use recount::compare::{
     Difference, EventTold, Exactness, Story, differences, recorded, recorded_beside, told,
@@ -30,10 +30,10 @@ times and ids are not compared; --exact compares them, too";
 /// of a response after a lost connection, unreadable messages, or counts of tokens and audio.
 /// `--exact` compares every field and time of every record.
 ///
-/// Name a session by its journal and its id, `journal:018f2c`. A journal alone means its only
-/// session, and a second id alone a session of the same journal. Name a fixture by its directory:
-/// its recorded story is compared, and the fields that it redacts are redacted in the session, too.
-/// Exits with 5 if there is a difference.
+/// Name a session by its journal, or an export of it, and its id: `journal:018f2c`. A journal alone
+/// means its only session, and a second id alone a session of the same journal. Name a fixture by
+/// its directory: its recorded story is compared, and the fields that it redacts are redacted in the
+/// session, too. Exits with 5 if there is a difference.
 #[derive(Args)]
 pub(crate) struct Diff {
     /// The first one: JOURNAL:SESSION, or the directory of a fixture.
@@ -223,7 +223,8 @@ fn no_story(dir: &Path) -> Failure {
 }
 
 fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
-    let is_journal = |path: &str| Path::new(path).join("JOURNAL").is_file();
+    let is_journal =
+        |path: &str| Path::new(path).join("JOURNAL").is_file() || exported::is_at(Path::new(path));
     let of = |journal: &Path, session: Option<&str>| Side::Session {
         journal: journal.to_owned(),
         session: session.map(str::to_owned),

@@ -19,7 +19,7 @@ const PAGE: usize = 1024;
 /// Shows a session as a timeline, with one line for each event.
 #[derive(Args)]
 pub(crate) struct Log {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// The id of the session, or a unique beginning of it.
     session: String,
@@ -38,7 +38,7 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let session = ids::session_at(&mut source, &self.session).await?;
         let fit = if self.full {
             Fit::Full

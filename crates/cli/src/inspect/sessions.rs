@@ -1,5 +1,6 @@
 //! `recount sessions`: the sessions of a journal.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -16,7 +17,7 @@ use recount_telling::{age, count, cut, one_line};
 /// Lists the sessions of a journal, oldest first.
 #[derive(Args)]
 pub(crate) struct Sessions {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
@@ -27,7 +28,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let sessions = match self.json {
             true => source.sessions_with_rules().await?,
             false => source.sessions().await?,
@@ -48,6 +49,10 @@ impl Sessions {
         }
         if sessions.is_empty() && !self.json {
             screen.line("No sessions.")?;
+        }
+        if let Err(unknown) = screen.unknown_work.known() {
+            // Without standard error the sessions are still listed.
+            let _ = writeln!(std::io::stderr(), "note: {}", unknown.what);
         }
         Ok(Exit::Ok)
     }

@@ -25,7 +25,7 @@ const PREFIX_MIN: usize = 4;
 /// Shows the policies, the tools, the declaration or the contract behind a hash.
 #[derive(Args)]
 pub(crate) struct Show {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// The hash, or a unique beginning of it.
     hash: String,

@@ -21,7 +21,7 @@ use recount_text::json::unescaped;
 /// compared, forward and backward.
 #[derive(Args)]
 pub(crate) struct State {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// The session: its id, or a unique beginning of it.
     session: String,

@@ -18,7 +18,7 @@ const MASTER_KEY: &str = "RECOUNT_MASTER_KEY";
 const MASTER_KEY_FILE: &str = "RECOUNT_MASTER_KEY_FILE";
 
 /// The option for the keys of sealed sessions.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Keys {
     /// The key store for sealed sessions; its master key is in the variable RECOUNT_MASTER_KEY, or
     /// in the file that RECOUNT_MASTER_KEY_FILE names.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recount_journal::verify::{self, Report};
 use recount_journal::{DiskJournal, Options};
 
+use super::exported;
+use super::keys::Keys;
 use crate::failures::{Exit, Failure, IN_USE};
 use crate::terminal::{Meter, Screen};
 use recount::ledger::Ledger;
@@ -43,11 +45,18 @@ pub(crate) fn options(path: &Path) -> Result<Options, Failure> {
     }
 }
 
-/// Opens the journal at `path` to read it.
+/// Opens the journal or the export at `path` to read it, with the keys if they are given.
 ///
-/// If another process has it open, a copy of its commits is read. The output then ends with the
-/// last commit that was read.
-pub(crate) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
+/// If another process has the journal open, a copy of its commits is read. The output then ends
+/// with the last commit that was read.
+pub(crate) fn looking(path: &Path, keys: &Keys, screen: &Screen) -> Result<Ledger, Failure> {
+    if exported::is_at(path) {
+        return exported::read(path, keys, screen);
+    }
+    keys.of(looking_into(path, screen)?)
+}
+
+fn looking_into(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     if let Some(copy) = screen.beside.copy_made_of(path) {
         return reading(&copy);
     }
@@ -57,8 +66,12 @@ pub(crate) fn looking(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     }
 }
 
-/// Verifies the journal at `path`, or a copy of its commits if another process has it open.
+/// Verifies the export or the journal at `path`, or a copy of its commits if another process has it
+/// open.
 pub(crate) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> {
+    if exported::is_at(path) {
+        return exported::verified(path);
+    }
     if let Some(verified) = screen.beside.verified(path) {
         return Ok(verified?);
     }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::exported;
 use super::keys::Keys;
 use super::opening;
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
+use crate::terminal::Screen;
 use recount::control::{Client, ConnectError, NamedId, Request, Unanswered, Waiting};
 use recount::engine::{Desk, SystemClock};
 use recount::ledger::{LeaveInForce, Ledger, ListedPause, PendingConfirmation, SessionSummary};
@@ -35,8 +37,16 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens the journal at `path` to read it, or connects to the service that has it open.
-    pub(crate) async fn reading(path: &Path, keys: &Keys) -> Result<Source, Failure> {
+    /// Opens the journal or the export at `path` to read it, or connects to the service that has
+    /// the journal open.
+    pub(crate) async fn reading(
+        path: &Path,
+        keys: &Keys,
+        screen: &Screen,
+    ) -> Result<Source, Failure> {
+        if exported::is_at(path) {
+            return Ok(Source::Journal(exported::read(path, keys, screen)?));
+        }
         Source::open(path, keys, opening::reading).await
     }
 

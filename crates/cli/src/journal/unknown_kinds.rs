@@ -29,14 +29,14 @@ enum Choice {
 }
 
 impl UnknownKinds {
-    /// Opens the journal at `path` to read it, with the keys if they are given.
+    /// Opens the journal or the export at `path` to read it, with the keys if they are given.
     pub(crate) fn looking(
         &self,
         path: &Path,
         keys: &Keys,
         screen: &Screen,
     ) -> Result<Ledger, Failure> {
-        Ok(self.of(keys.of(opening::looking(path, screen)?)?, screen))
+        Ok(self.of(opening::looking(path, keys, screen)?, screen))
     }
 
     /// The ledger, which skips such records if the option says so, and notes them at the screen.

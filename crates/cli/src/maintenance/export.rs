@@ -1,6 +1,6 @@
 //! `recount export`: writes the records as JSON lines, exactly as they are stored, or spans.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,7 +8,7 @@ use recount_journal::{Trailer, export};
 
 use super::spans::{Exported, Format, SpanOptions};
 use crate::failures::{Exit, Failure};
-use crate::files::{Force, WholeFile, destination};
+use crate::files::{Compressing, Compression, Force, WholeFile, destination};
 use crate::journal::{Keys, ids, opening};
 use crate::terminal::{Screen, Tone};
 use recount::ledger::Ledger;
@@ -24,12 +24,13 @@ use recount_telling::count;
 /// collector: the same ids and times. docs/traces.md describes them.
 #[derive(Args)]
 pub(crate) struct Export {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// The session to export, all by default: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// The file to write, which appears when it is complete; `-` is standard output, the default.
+    /// The file to write, which appears when it is complete; `-` is standard output, the default. A
+    /// name that ends with .gz or .zst compresses it.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The form.
@@ -45,7 +46,13 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let ledger = opening::looking(&self.path, screen)?;
+        // The records are copied as they are, sealed or not.
+        let none = Keys::default();
+        let keys = match self.format {
+            Format::Records => &none,
+            Format::Otlp => &self.keys,
+        };
+        let ledger = opening::looking(&self.path, keys, screen)?;
         if self.format == Format::Records && self.spans.is_given() {
             let what = "--with and --service-name are only for --format otlp";
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
@@ -57,7 +64,6 @@ impl Export {
         let out = self.out.as_deref();
         let out = out.filter(|it| !destination::is_standard(it));
         if self.format == Format::Otlp {
-            let ledger = self.keys.of(ledger)?;
             self.write_spans(&ledger, session, out, screen).await?;
             return Ok(Exit::Ok);
         }
@@ -90,7 +96,9 @@ impl Export {
             return Ok(());
         };
         let mut file = WholeFile::create(path, self.force)?;
-        let written = self.spans.write(ledger, session, file.writer()).await?;
+        let mut out = Compressing::new(Compression::of_name(path), file.writer());
+        let written = self.spans.write(ledger, session, &mut out).await?;
+        out.finish().map_err(failed(path))?;
         file.finish()?;
         note_sealed(&written);
         let (spans, sessions) = (
@@ -126,7 +134,13 @@ async fn write_file(
     force: Force,
 ) -> Result<Trailer, Failure> {
     let mut file = WholeFile::create(path, force)?;
-    let trailer = write(ledger, session, file.writer()).await?;
+    let mut out = Compressing::new(Compression::of_name(path), file.writer());
+    let trailer = write(ledger, session, &mut out).await?;
+    out.finish().map_err(failed(path))?;
     file.finish()?;
     Ok(trailer)
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::io(format!("write {}", path.display()), &error)
 }

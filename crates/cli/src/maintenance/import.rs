@@ -1,7 +1,5 @@
 //! `recount import`: makes a journal from an export.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,8 +7,8 @@ use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::Keys;
-use crate::terminal::{Meter, Screen};
+use crate::journal::{Keys, exported};
+use crate::terminal::Screen;
 use recount::ledger;
 use recount_telling::count;
 
@@ -21,7 +19,7 @@ use recount_telling::count;
 /// builds its index.
 #[derive(Args)]
 pub(crate) struct Import {
-    /// The exported file, of a journal or of one session.
+    /// The exported file, of a journal or of one session; it may be compressed with gzip or zstd.
     file: PathBuf,
     /// The directory to create.
     dest: PathBuf,
@@ -35,22 +33,9 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         destination::outside_journals(&self.dest)?;
-        let failed =
-            |error: io::Error| Failure::io(format!("read {}", self.file.display()), &error);
-        let file = File::open(&self.file).map_err(failed)?;
-        let total = file.metadata().map_err(failed)?.len();
-        let reader = Counted {
-            file,
-            meter: Meter::new("Importing"),
-            done: 0,
-            total,
-        };
+        let content = exported::content(&self.file, "Importing")?;
         let keys = self.keys.opened()?;
-        let imported = ledger::import(
-            BufReader::with_capacity(1 << 20, reader),
-            &self.dest,
-            keys.as_deref(),
-        )?;
+        let imported = ledger::import(content, &self.dest, keys.as_deref())?;
         if self.json {
             screen.json(&json!({
                 "journal": imported.journal,
@@ -71,22 +56,5 @@ impl Import {
         ))?;
         screen.line(&format!("root {}", imported.root))?;
         Ok(Exit::Ok)
-    }
-}
-
-/// A reader that shows its progress.
-struct Counted {
-    file: File,
-    meter: Meter,
-    done: u64,
-    total: u64,
-}
-
-impl Read for Counted {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(into)?;
-        self.done += read as u64;
-        self.meter.show(self.done, self.total);
-        Ok(read)
     }
 }

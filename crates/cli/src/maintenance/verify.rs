@@ -1,17 +1,14 @@
 //! `recount verify`: checks if a journal or an export was damaged or altered.
 
-use std::fs::{self, File};
-use std::io::BufReader;
 use std::path::PathBuf;
 
 use clap::Args;
-use recount_journal::verify::{self, Finding, Report};
+use recount_journal::verify::{Finding, Report};
 use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{opening, verdict, verdict::Anchor};
+use crate::journal::{exported, opening, verdict, verdict::Anchor};
 use crate::terminal::{Screen, Tone};
-use recount::ledger;
 use recount_telling::one_line;
 
 /// Checks if a journal or an exported file was damaged or altered.
@@ -22,7 +19,7 @@ use recount_telling::one_line;
 /// not anchored".
 #[derive(Args)]
 pub(crate) struct Verify {
-    /// The directory of a journal, or an exported file.
+    /// The directory of a journal, or an exported file, compressed or not.
     path: PathBuf,
     #[command(flatten)]
     anchor: Anchor,
@@ -33,22 +30,11 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let reading = |error: std::io::Error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                return Failure::no_journal(&self.path);
-            }
-            Failure::io(format!("read {}", self.path.display()), &error)
+        let kind = match exported::is_at(&self.path) {
+            true => "export",
+            false => "journal",
         };
-        let (kind, report) = if fs::metadata(&self.path).map_err(reading)?.is_dir() {
-            ("journal", opening::verified(&self.path, screen)?)
-        } else {
-            let file = File::open(&self.path).map_err(reading)?;
-            let file = BufReader::with_capacity(1 << 20, file);
-            (
-                "export",
-                verify::export_naming(file, ledger::objects_named)?,
-            )
-        };
+        let report = opening::verified(&self.path, screen)?;
         let report = self.anchor.held_against(report);
         if self.json {
             screen.json(&as_json(kind, &report))?;

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::members::{Members, members};
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Source, exported, ids};
 use crate::terminal::{Screen, Tone};
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::LeaveInForce;
@@ -16,7 +16,7 @@ use recount_telling::{acted, age, count, one_line, quoted};
 /// Lists the standing leaves: approvals that also allow later calls of their tools.
 #[derive(Args)]
 pub(crate) struct Leaves {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// Shows only those of this session: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
@@ -30,7 +30,7 @@ pub(crate) struct Leaves {
 
 impl Leaves {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let mut leaves = source.leaves().await?;
         if let Some(session) = &self.session {
             let session = ids::session_at(&mut source, session).await?;
@@ -46,6 +46,7 @@ impl Leaves {
             }
             self.show(it, screen)?;
         }
+        screen.unknown_work.known()?;
         if leaves.is_empty() && !self.json {
             screen.line("No standing leave is in force.")?;
         }
@@ -72,6 +73,9 @@ impl Leaves {
         screen.line(&one_line(&given))?;
         let place = format!("  session {}, seq {}", it.session, it.leave);
         screen.toned(Tone::Quiet, &place)?;
+        if exported::is_at(&self.path) {
+            return Ok(());
+        }
         let (path, keys) = (quoted(&self.path), self.keys.as_option());
         screen.line(&format!(
             "  recount revoke {path} {} {}{keys}",

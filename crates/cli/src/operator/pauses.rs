@@ -15,7 +15,7 @@ use recount_telling::{acted, age, clause, one_line};
 /// Lists the pauses in force: who paused what, when and why.
 #[derive(Args)]
 pub(crate) struct Pauses {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
@@ -26,7 +26,7 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let pauses = source.pauses().await?;
         for it in &pauses {
             if self.json {

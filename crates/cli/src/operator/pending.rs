@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::members::{Members, members};
 use super::pauses::{as_json as pause_as_json, of_session, paused_by};
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Source, exported};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone};
 use recount::control::Waiting;
@@ -18,10 +18,14 @@ use recount::session::{About, SessionId};
 use recount::tool::Ticket;
 use recount_telling::{age, one_line, quoted};
 
+/// The note below the calls of an export.
+const ONLY_READ: &str =
+    "note: an export is only read; answer in its journal, or in one that `recount import` makes";
+
 /// Lists the calls that wait for approval or for their results, and how to answer them.
 #[derive(Args)]
 pub(crate) struct Pending {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,
@@ -32,10 +36,10 @@ pub(crate) struct Pending {
 
 impl Pending {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let waiting = source.pending().await?;
         let pauses = source.pauses().await?;
-        let now = SystemClock.now();
+        let (now, is_export) = (SystemClock.now(), exported::is_at(&self.path));
         for (index, it) in waiting.iter().enumerate() {
             if index > 0 && !self.json {
                 screen.line("")?;
@@ -52,10 +56,15 @@ impl Pending {
                         let text = format!("  {}; a yes is recorded and waits", paused_by(pause));
                         screen.toned(Tone::Bad, &one_line(&text))?;
                     }
-                    self.show_commands(it, source.service(), screen)?;
+                    if !is_export {
+                        self.show_commands(it, source.service(), screen)?;
+                    }
                 }
                 Waiting::Paused(it) => {
                     question::show_paused(it, now, screen)?;
+                    if is_export {
+                        continue;
+                    }
                     let (path, keys) = (quoted(&self.path), self.keys.as_option());
                     screen.line(&format!(
                         "  recount respond-call {path} {}{keys} --response JSON",
@@ -64,8 +73,12 @@ impl Pending {
                 }
             }
         }
-        if waiting.is_empty() && !self.json {
-            screen.line("Nothing is pending.")?;
+        screen.unknown_work.known()?;
+        match (self.json, waiting.is_empty()) {
+            (true, _) => {}
+            (false, true) => screen.line("Nothing is pending.")?,
+            (false, false) if is_export => screen.toned(Tone::Quiet, ONLY_READ)?,
+            (false, false) => {}
         }
         Ok(Exit::Ok)
     }

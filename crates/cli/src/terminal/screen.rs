@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::beside::Beside;
 use super::style::Palette;
+use super::unknown_work::UnknownWork;
 use crate::failures::{Failure, IO};
 use recount::ledger::PassedOver;
 use recount_telling::{COLUMNS, Tone, escaped};
@@ -39,6 +40,8 @@ pub(crate) struct Screen {
     pub(crate) passed_over: PassedOver,
     /// True if the command has the option `--unknown-kinds`.
     pub(crate) can_skip: Cell<bool>,
+    /// The sessions of an export whose open work is not known.
+    pub(crate) unknown_work: UnknownWork,
 }
 
 impl Screen {
@@ -53,6 +56,7 @@ impl Screen {
             beside: Beside::default(),
             passed_over: PassedOver::default(),
             can_skip: Cell::new(false),
+            unknown_work: UnknownWork::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The verification of an exported file by itself.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::report::Report;
 use crate::records::export_lines::{ObjectLine, Trailer, TrailerLine};
-use crate::records::limits::RECORD_LIMIT;
+use crate::records::limits::{OBJECT_LIMIT, RECORD_LIMIT};
 use crate::records::line::Place;
 use crate::records::merkle::Tree;
 use crate::store::survey::{Finding, Streams};
@@ -19,8 +19,9 @@ const OBJECT: &[u8] = b"{\"object\":";
 const TRAILER: &[u8] = b"{\"trailer\":";
 /// The maximum length of a record's line, in bytes. No record reaches it.
 const RECORD_LINE_LIMIT: usize = 2 * RECORD_LIMIT;
-/// The maximum length of any line, in bytes. An object may be long, and a trailer has a head for
-/// every session.
+/// The maximum length of an object's line, in bytes. JSON writes a byte with six at most.
+const OBJECT_LINE_LIMIT: usize = 6 * OBJECT_LIMIT + 1024;
+/// The maximum length of any line, in bytes. A trailer has a head for every session.
 const LINE_LIMIT: usize = 1 << 30;
 
 /// Verifies an exported file: chains, objects, and the trailer.
@@ -30,8 +31,10 @@ const LINE_LIMIT: usize = 1 << 30;
 /// [`export_naming`] finds that.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be read, [`Error::DamagedExport`] if a line is longer than any
-/// record. Every other fault is a finding of the report.
+/// [`Error::Io`] if the file cannot be read. Every other fault is a finding of the report. That
+/// includes a line longer than any may be, and an error of the reader of the kinds
+/// [`InvalidData`](ErrorKind::InvalidData) and [`UnexpectedEof`](ErrorKind::UnexpectedEof), with
+/// which a decompressor reports damage. Nothing behind such a place is read.
 pub fn export(reader: impl BufRead) -> Result<Report, Error> {
     export_naming(reader, |_| Vec::new())
 }
@@ -66,16 +69,26 @@ pub fn export(reader: impl BufRead) -> Result<Report, Error> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be read, [`Error::DamagedExport`] if a line is longer than any
-/// record. Every other fault is a finding of the report.
+/// [`Error::Io`] if the file cannot be read. Every other fault is a finding of the report. That
+/// includes a line longer than any may be, and an error of the reader of the kinds
+/// [`InvalidData`](ErrorKind::InvalidData) and [`UnexpectedEof`](ErrorKind::UnexpectedEof), with
+/// which a decompressor reports damage. Nothing behind such a place is read.
 pub fn export_naming(
     mut reader: impl BufRead,
     mut names: impl FnMut(&Record<'_>) -> Vec<Hash>,
 ) -> Result<Report, Error> {
     let mut check = Check::default();
     let mut line = Vec::new();
-    while let Some(ended) = next_line(&mut reader, &mut line)? {
-        check.line(&line, ended, &mut names);
+    loop {
+        match next_line(&mut reader, &mut line) {
+            Ok(Some(ended)) => drop(check.line(&line, ended, &mut names)),
+            Ok(None) => break,
+            Err(Error::DamagedExport { what, .. }) => {
+                check.ends_unread(what);
+                break;
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(check.report())
 }
@@ -87,16 +100,19 @@ pub(crate) fn next_line(
     line: &mut Vec<u8>,
 ) -> Result<Option<bool>, Error> {
     line.clear();
-    for limit in [RECORD_LINE_LIMIT, LINE_LIMIT] {
+    for limit in [RECORD_LINE_LIMIT, OBJECT_LINE_LIMIT, LINE_LIMIT] {
         let room = limit.saturating_sub(line.len());
         let mut bounded = reader.by_ref().take(room as u64);
-        let read = bounded.read_until(b'\n', line);
-        read.map_err(Error::io("read the export"))?;
+        bounded.read_until(b'\n', line).map_err(unread)?;
         if line.len() < limit || line.ends_with(b"\n") {
             break;
         }
-        let may_be_long = line.starts_with(OBJECT) || line.starts_with(TRAILER);
-        if limit == LINE_LIMIT || !may_be_long {
+        let limit_of_kind = match () {
+            () if line.starts_with(OBJECT) => OBJECT_LINE_LIMIT,
+            () if line.starts_with(TRAILER) => LINE_LIMIT,
+            () => RECORD_LINE_LIMIT,
+        };
+        if limit >= limit_of_kind {
             let what =
                 format!("it has a line of over {limit} bytes, which is longer than any may be");
             return Err(Error::DamagedExport {
@@ -108,6 +124,18 @@ pub(crate) fn next_line(
     }
     let is_there = !line.is_empty();
     Ok(is_there.then(|| line.pop_if(|byte| *byte == b'\n').is_some()))
+}
+
+/// The error of a reader: of the disk, or of a decompressor that found damage.
+fn unread(error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => Error::DamagedExport {
+            session: None,
+            seq: None,
+            what: error.to_string(),
+        },
+        _ => Error::io("read the export")(error),
+    }
 }
 
 /// The kind of a line.
@@ -138,6 +166,13 @@ impl Check {
     /// The first fault so far.
     pub(crate) fn finding(&self) -> Option<&Finding> {
         self.streams.findings.first()
+    }
+
+    /// Notes that the rest of the file cannot be read.
+    fn ends_unread(&mut self, what: String) {
+        let (session, seq) = self.place.unzip();
+        let what = format!("line {}: {what}", self.number + 1);
+        self.streams.find(session, seq.map(|seq| seq + 1), what);
     }
 
     /// Checks the next line. `names` returns the objects of a record.

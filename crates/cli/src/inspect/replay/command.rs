@@ -32,7 +32,7 @@ const NOT_VERIFIED: &str =
 /// causes and the state before, and exits with 5.
 #[derive(Args)]
 pub(crate) struct Replay {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// The session to replay, all by default: its id, or a unique beginning of it.
     #[arg(conflicts_with = "all")]
