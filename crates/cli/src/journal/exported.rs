@@ -75,7 +75,7 @@ fn is_json(path: &Path, content: &mut Content) -> Result<(), Failure> {
         shown(path),
         one_line(&start)
     );
-    Err(Failure::new("not-an-export", what).advice(
+    Err(Failure::new("not-a-journal", what).advice(
         "an export is JSON lines, as they are or compressed with gzip or zstd; \
          `recount verify FILE` lists what is wrong with one",
     ))

@@ -180,7 +180,7 @@ fn waiting_call_of_an_export_is_shown_and_not_answered() {
         format!("approve j.jsonl.gz {request}"),
         format!("deny j.jsonl.gz {request} --reason no"),
         format!("cancel j.jsonl.gz {request}"),
-        "pause j.jsonl.gz --reason stop".to_owned(),
+        "pause j.jsonl.gz --all --reason stop".to_owned(),
         format!("erase j.jsonl.gz {session} --reason asked --yes"),
         "backup j.jsonl.gz copy".to_owned(),
         "restore j.jsonl.gz copy".to_owned(),

@@ -72,7 +72,7 @@ fn cut_files_are_refused_and_found() {
             fs::write(bench.path(&name), &whole[..cut]).unwrap();
             let words: &[&str] = match file {
                 "out.jsonl" => &["Damaged export", "trailer"],
-                _ => &["the compressed file is cut off here", "it has no trailer"],
+                _ => &["Damaged export", "the compressed file is cut off here"],
             };
             is_damaged(&bench, &name, words);
         }
@@ -102,7 +102,7 @@ fn empty_and_foreign_files_have_errors_of_their_own() {
     bench.write("notes.txt", "A letter\u{1b}[2J to a friend, and no export");
     let foreign = bench
         .run("sessions notes.txt")
-        .fails(1, "not-an-export")
+        .fails(1, "not-a-journal")
         .prints_error(&["notes.txt", "A letter", "recount verify FILE"]);
     assert!(!foreign.err.contains('\u{1b}'), "{foreign:?}");
     bench.run("verify notes.txt").ends_with(4);

@@ -159,3 +159,33 @@ fn only_commands_that_can_skip_advise_it() {
     let told = told.fails(4, "unreadable");
     assert!(!told.err.contains("--unknown-kinds"), "{told:#?}");
 }
+
+#[test]
+fn export_with_an_unknown_kind_is_read_like_its_journal() {
+    let (bench, seq) = pondered();
+    let session = bench.session("demo");
+    bench.run("export demo --out demo.jsonl.zst").ends_with(0);
+    let log = format!("log PATH {session}");
+    for command in [
+        log.as_str(),
+        "replay PATH --unknown-kinds skip",
+        "verify PATH",
+    ] {
+        let [of_journal, of_export] = ["demo", "demo.jsonl.zst"].map(|path| {
+            let run = bench.run(&command.replace("PATH", path));
+            (run.code, run.out.replace("export", "journal"), run.err)
+        });
+        assert_eq!(of_export, of_journal, "{command}");
+        assert_eq!(of_export.0, 0);
+    }
+    let unknown = [
+        "the open work of 1 session",
+        &format!("record {seq}"),
+        "model_pondered",
+    ];
+    bench
+        .run("pending demo.jsonl.zst")
+        .fails(4, "unreadable")
+        .prints_error(&unknown);
+    bench.run("sessions demo.jsonl.zst").prints_error(&unknown);
+}
