@@ -32,8 +32,8 @@ times and ids are not compared; --exact compares them, too";
 ///
 /// Name a session by its journal, or an export of it, and its id: `journal:018f2c`. A journal alone
 /// means its only session, and a second id alone a session of the same journal. Name a fixture by
-/// its directory: its recorded story is compared, and the fields that it redacts are redacted in the
-/// session, too. Exits with 5 if there is a difference.
+/// its directory: its recorded story is compared, and the fields that it redacts are redacted in
+/// the session, too. Exits with 5 if there is a difference.
 #[derive(Args)]
 pub(crate) struct Diff {
     /// The first one: JOURNAL:SESSION, or the directory of a fixture.

@@ -2,9 +2,10 @@
 //!
 //! This room decides nothing about a session and prints nothing of one.
 //!
-//! Read `opening` first, then `exported`, an export that is read in place of a journal, and `keys` and `unknown_kinds`, the options of most commands; then
-//! `source`, a journal or its service, and `ids`, the session or request that an id names.
-//! `os_user` is the user of the command line, `verdict` the text about a verified journal.
+//! Read `opening` first, then `exported`, an export that is read in place of a journal. `keys` and
+//! `unknown_kinds` are the options of most commands; then `source`, a journal or its service, and
+//! `ids`, the session or request that an id names. `os_user` is the user of the command line,
+//! `verdict` the text about a verified journal.
 
 pub(crate) mod exported;
 pub(crate) mod ids;
