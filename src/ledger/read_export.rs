@@ -71,7 +71,7 @@ fn changes(
         return Ok(fold.nothing_open(append));
     }
     match fold.changes(append) {
-        Err(error) if is_of_one_session(&error) => {
+        Err(error) if only_hides_work(&error) => {
             work_unknown.insert(session, error);
             Ok(fold.nothing_open(append))
         }
@@ -80,7 +80,7 @@ fn changes(
 }
 
 /// True if the export is as it was written, and only this program cannot fold a session.
-fn is_of_one_session(error: &Error) -> bool {
+fn only_hides_work(error: &Error) -> bool {
     match error {
         Error::Sealed { .. }
         | Error::Seal(_)
