@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use super::filter::Filter;
 use super::moment;
-use crate::ledger::{ERASED, Error, PAUSED, REQUESTED, UNPAUSED};
+use crate::ledger::{
+    ERASED, Error, PAUSED, PLACED, Placed, RELEASED, REQUESTED, Released, UNPAUSED,
+};
 use crate::session::{Actor, PauseScope, Seq, SessionId, Timestamp};
 
 /// The number of records read at a time.
@@ -113,6 +115,14 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             };
             Some(format!("the key of session {} {how}", text("session")))
         }
+        PLACED => {
+            let Placed { target, reason, by } = Placed::deserialize(body).ok()?;
+            Some(format!("{} held {target}: {reason}", by.in_short()))
+        }
+        RELEASED => {
+            let Released { hold, reason, by } = Released::deserialize(body).ok()?;
+            Some(format!("{} released hold {hold}: {reason}", by.in_short()))
+        }
         PAUSED | UNPAUSED => {
             let by = body.get("by").and_then(|it| Actor::deserialize(it).ok())?;
             let scope = body
@@ -191,6 +201,17 @@ mod tests {
         assert_eq!(
             told("unpaused", &lifted).as_deref(),
             Some("ada ended the pause of everything")
+        );
+        let target = json!({"label": {"key": "matter", "value": "17"}});
+        let held = json!({"target": target, "by": by, "reason": "letter of counsel"});
+        assert_eq!(
+            told("hold_placed", &held).as_deref(),
+            Some("ada held sessions with the label matter=17: letter of counsel")
+        );
+        let released = json!({"hold": 7, "by": by, "reason": "settled"});
+        assert_eq!(
+            told("hold_released", &released).as_deref(),
+            Some("ada released hold 7: settled")
         );
         let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));

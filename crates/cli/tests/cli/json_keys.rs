@@ -239,6 +239,11 @@ fn keys_of_the_stop_switch_are_as_they_were() {
         ("pending", String::new()),
         ("state", session.clone()),
         ("unpause", "--all".to_owned()),
+        ("hold", format!("{session} --reason counsel")),
+        ("hold", "--label matter=17 --reason counsel".to_owned()),
+        ("holds", String::new()),
+        ("unhold", "1 --reason settled".to_owned()),
+        ("holds", "--all".to_owned()),
     ] {
         let run = service.run(&format!("{name} j {rest} --json"));
         shapes.add(name, &run.ends_with(0));

@@ -34,9 +34,32 @@ listings! {
     LeavesShape of LeaveShape;
     /// The pauses in force.
     PausesShape of PauseShape;
+    /// The legal holds in force.
+    HoldsShape of HoldShape;
     /// The sinks of notifications.
     SinksShape of SinkShape;
 }
+
+/// A legal hold.
+#[derive(ToSchema)]
+pub(crate) struct HoldShape {
+    /// The number of the hold: the seq of its record in the journal's own stream.
+    hold: u64,
+    /// The sessions that it keeps.
+    target: HoldTargetShape,
+    /// The reason.
+    reason: String,
+    /// The person who placed it.
+    by: ActorShape,
+    /// The time of its record, in microseconds since 1970.
+    since_us: i64,
+}
+
+/// The target of a hold: an object with `session`, or with `label`, an object with `key` and
+/// `value`.
+#[derive(ToSchema)]
+#[schema(value_type = serde_json::Value)]
+pub(crate) struct HoldTargetShape(serde_json::Value);
 
 /// A sink of notifications.
 #[derive(ToSchema)]
