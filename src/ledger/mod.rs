@@ -5,6 +5,7 @@
 
 mod approvals;
 mod claims;
+mod clock_observations;
 mod erasure;
 mod error;
 mod hold;
@@ -31,6 +32,8 @@ mod unknown_kinds;
 
 pub use approvals::GivenApproval;
 pub use claims::{ClaimKey, ClaimedCall};
+pub(crate) use clock_observations::CLOCK_OBSERVED;
+pub use clock_observations::{ClockObservation, ClockReading, ClockSync};
 pub(crate) use erasure::{ERASED, REQUESTED};
 pub use erasure::{EraseError, Erasure};
 pub use error::Error;

@@ -15,9 +15,9 @@ use recount_telling::{acted, one_line};
 /// Erases a sealed session: deletes its key for good.
 ///
 /// The records stay as they are, so the journal verifies as before, but their sealed parts can
-/// never be read again. A session under a legal hold is not erased. The name, the reason and the time are recorded in clear, and
-/// `recount audit decisions` shows them. Backups of the key store and exports in clear text are not
-/// changed.
+/// never be read again. A session under a legal hold is not erased. The name, the reason and the
+/// time are recorded in clear, and `recount audit decisions` shows them. Backups of the key store
+/// and exports in clear text are not changed.
 #[derive(Args)]
 pub(crate) struct Erase {
     /// The directory of the journal.

@@ -5,10 +5,10 @@
 //!
 //! Read `pending` first, then `answer`, `answer_many` for several requests, and the smaller
 //! `settle`, `reconcile`, `respond_call`, `cancel` and `erase`. `pause` is the stop switch, and
-//! `pauses` lists it. `holds` has legal holds. `leaves` lists standing leaves, and `revoke` ends one. `on_record` has the
-//! steps that they share, `operations` the requests to the desk or the service. `found` is an
-//! option of two of them, `members` their JSON objects, and `named` the arguments that name a
-//! request or a call. `client` has the commands of a client that runs calls.
+//! `pauses` lists it. `holds` has legal holds. `leaves` lists standing leaves, and `revoke` ends
+//! one. `on_record` has the steps that they share, `operations` the requests to the desk or the
+//! service. `found` is an option of two of them, `members` their JSON objects, and `named` the
+//! arguments that name a request or a call. `client` has the commands of a client that runs calls.
 
 mod answer;
 mod answer_many;

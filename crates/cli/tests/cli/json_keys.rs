@@ -59,6 +59,7 @@ fn keys_of_commands_that_look_are_as_they_were() {
         );
         add("audit decisions", format!("audit decisions {story} --json"));
         add("verify", format!("verify {story} --json"));
+        add("audit clock", format!("audit clock {story} --json"));
     }
     let log = bench.run(&format!("log expired {} --json", bench.session("expired")));
     let log = log.json_lines();

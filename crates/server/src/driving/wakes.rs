@@ -57,7 +57,8 @@ const OPERATIONS_AFTER: [&str; 29] = [
     "call_cancelled",
 ];
 
-/// The kinds of records in the journal's own stream after which the erasures or the holds are others.
+/// The kinds of records in the journal's own stream after which the erasures or the holds are
+/// others.
 const KEYS_AFTER: [&str; 4] = [
     "erasure_requested",
     "session_erased",

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::caller::Caller;
 use super::listing::Listing;
 use super::outcome::Done;
-use super::shapes::{HoldTargetShape, HoldsShape, OnRecordShape};
+use super::shapes::{ActorShape, HoldsShape, OnRecordShape};
 use crate::access::Role;
 use crate::problems::{Code, Problem};
 use crate::requests::{Params, Strict};
@@ -37,6 +37,29 @@ pub(crate) struct EndOfHold {
     /// The reason.
     pub(crate) reason: String,
 }
+
+/// A legal hold, for the OpenAPI document.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document reads the fields, no value has them")]
+pub(crate) struct HoldShape {
+    /// The number of the hold: the seq of its record in the journal's own stream.
+    hold: u64,
+    /// The sessions that it keeps.
+    target: HoldTargetShape,
+    /// The reason.
+    reason: String,
+    /// The person who placed it.
+    by: ActorShape,
+    /// The time of its record, in microseconds since 1970.
+    since_us: i64,
+}
+
+/// The target of a hold: an object with `session`, or with `label`, an object with `key` and
+/// `value`.
+#[derive(ToSchema)]
+#[schema(value_type = serde_json::Value)]
+#[expect(dead_code, reason = "the document reads the type, no value has it")]
+pub(crate) struct HoldTargetShape(serde_json::Value);
 
 /// Lists the legal holds in force on sessions of the caller.
 ///

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use utoipa::ToSchema;
 
+use super::holds::HoldShape;
+
 /// Declares listings: the shape of a page of items.
 macro_rules! listings {
     ($($(#[$doc:meta])* $name:ident of $item:ty;)+) => {$(
@@ -39,27 +41,6 @@ listings! {
     /// The sinks of notifications.
     SinksShape of SinkShape;
 }
-
-/// A legal hold.
-#[derive(ToSchema)]
-pub(crate) struct HoldShape {
-    /// The number of the hold: the seq of its record in the journal's own stream.
-    hold: u64,
-    /// The sessions that it keeps.
-    target: HoldTargetShape,
-    /// The reason.
-    reason: String,
-    /// The person who placed it.
-    by: ActorShape,
-    /// The time of its record, in microseconds since 1970.
-    since_us: i64,
-}
-
-/// The target of a hold: an object with `session`, or with `label`, an object with `key` and
-/// `value`.
-#[derive(ToSchema)]
-#[schema(value_type = serde_json::Value)]
-pub(crate) struct HoldTargetShape(serde_json::Value);
 
 /// A sink of notifications.
 #[derive(ToSchema)]

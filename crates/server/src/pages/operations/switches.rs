@@ -1,5 +1,5 @@
-//! The switches: forms that begin and end pauses, revoke leaves, release holds, and send dead letters again or
-//! discard them, as the routes of `/v1` do.
+//! The switches: forms that begin and end pauses, revoke leaves, release holds, and send dead
+//! letters again or discard them, as the routes of `/v1` do.
 
 use axum::response::Response;
 use form_urlencoded::{byte_serialize, parse};
