@@ -19,7 +19,7 @@ use recount_telling::{age, count};
 /// about the clock: in a journal of an older version, and in one that no service has opened.
 #[derive(Args)]
 pub(super) struct Clock {
-    /// The directory of the journal, or of a backup of it, or an exported file.
+    /// The directory of the journal or of a backup of it, or an export.
     path: PathBuf,
     #[command(flatten)]
     keys: Keys,

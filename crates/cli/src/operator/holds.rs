@@ -155,7 +155,7 @@ impl Unhold {
 
 impl ListHolds {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let mut source = Source::reading(&self.path, &self.keys).await?;
+        let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let holds = source.holds(self.all).await?;
         for it in &holds {
             if self.json {
