@@ -73,7 +73,7 @@ pub(crate) struct Unhold {
 /// Lists the legal holds in force: who keeps what from erasure, since when and why.
 #[derive(Args)]
 pub(crate) struct ListHolds {
-    /// The directory of the journal.
+    /// The directory of the journal, or an export of it.
     path: PathBuf,
     /// Also lists the released holds.
     #[arg(long)]
