@@ -240,10 +240,19 @@ fn keys_of_the_stop_switch_are_as_they_were() {
         ("pending", String::new()),
         ("state", session.clone()),
         ("unpause", "--all".to_owned()),
-        ("hold", format!("{session} --reason counsel")),
+    ] {
+        let run = service.run(&format!("{name} j {rest} --json"));
+        shapes.add(name, &run.ends_with(0));
+    }
+    let held = service.run(&format!("hold j {session} --reason counsel --json"));
+    let held = held.ends_with(0);
+    shapes.add("hold", &held);
+    let hold = held.json()["hold"].clone();
+    for (name, rest) in [
         ("hold", "--label matter=17 --reason counsel".to_owned()),
         ("holds", String::new()),
-        ("unhold", "1 --reason settled".to_owned()),
+        ("sessions", String::new()),
+        ("unhold", format!("{hold} --reason settled")),
         ("holds", "--all".to_owned()),
     ] {
         let run = service.run(&format!("{name} j {rest} --json"));
