@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use super::filter::Filter;
 use super::moment;
-use crate::ledger::{ERASED, Error, PAUSED, REQUESTED, UNPAUSED};
+use crate::ledger::{
+    CLOCK_OBSERVED, ERASED, Error, PAUSED, PLACED, Placed, RELEASED, REQUESTED, Released, UNPAUSED,
+};
 use crate::session::{Actor, PauseScope, Seq, SessionId, Timestamp};
 
 /// The number of records read at a time.
@@ -16,7 +18,7 @@ const PAGE: usize = 1024;
 
 /// A record of the journal about itself.
 ///
-/// Openings and clean closings are omitted.
+/// Openings, clean closings and observations of the clock are omitted.
 ///
 /// ```json
 /// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired",
@@ -74,7 +76,7 @@ fn told(kind: &str, body: &Value) -> Option<String> {
     let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or_default();
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     match kind {
-        "journal_closed" => None,
+        "journal_closed" | CLOCK_OBSERVED => None,
         "journal_opened" => {
             let recovered = body.get("recovered")?;
             let read = |name: &str| recovered.get(name).and_then(Value::as_u64);
@@ -112,6 +114,14 @@ fn told(kind: &str, body: &Value) -> Option<String> {
                 Some(true) | None => "was erased, and with it all that it sealed",
             };
             Some(format!("the key of session {} {how}", text("session")))
+        }
+        PLACED => {
+            let Placed { target, reason, by } = Placed::deserialize(body).ok()?;
+            Some(format!("{} held {target}: {reason}", by.in_short()))
+        }
+        RELEASED => {
+            let Released { hold, reason, by } = Released::deserialize(body).ok()?;
+            Some(format!("{} released hold {hold}: {reason}", by.in_short()))
         }
         PAUSED | UNPAUSED => {
             let by = body.get("by").and_then(|it| Actor::deserialize(it).ok())?;
@@ -191,6 +201,17 @@ mod tests {
         assert_eq!(
             told("unpaused", &lifted).as_deref(),
             Some("ada ended the pause of everything")
+        );
+        let target = json!({"label": {"key": "matter", "value": "17"}});
+        let held = json!({"target": target, "by": by, "reason": "letter of counsel"});
+        assert_eq!(
+            told("hold_placed", &held).as_deref(),
+            Some("ada held sessions with the label matter=17: letter of counsel")
+        );
+        let released = json!({"hold": 7, "by": by, "reason": "settled"});
+        assert_eq!(
+            told("hold_released", &released).as_deref(),
+            Some("ada released hold 7: settled")
         );
         let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));

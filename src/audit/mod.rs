@@ -8,11 +8,13 @@
 //! ```
 //!
 //! All values come from records. The audit takes no decisions and runs nothing. `auditor` reads one
-//! session after another; `csv` has the cells of a row.
+//! session after another; `csv` has the cells of a row. `clock` is a report of its own, about the
+//! machine's clocks.
 
 mod audited_call;
 mod auditor;
 mod catalog_note;
+mod clock;
 mod csv;
 mod filter;
 mod journal_note;
@@ -34,6 +36,7 @@ pub use audited_call::{
 };
 pub use auditor::{Auditor, SessionAudit};
 pub use catalog_note::CatalogNote;
+pub use clock::{CLOCK_STEP_MIN, ClockAnomaly, ClockAnomalyKind, ClockReport};
 pub use csv::{COLUMNS, Csv};
 pub use filter::{Filter, LabelFilter};
 pub use journal_note::JournalNote;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::reply::Problem;
-use crate::ledger::{ClaimKey, PauseTarget};
+use crate::ledger::{ClaimKey, HoldTarget, PauseTarget};
 use crate::session::{Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{AnswerMembers, Ticket, ToolConfirmation, malformed};
 
@@ -35,6 +35,9 @@ pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// {"pauses":{}}
 /// {"pause":{"target":{"session":"0199…"},"reason":"wrong prices","cancel_running":true}}
 /// {"unpause":{"target":"everything","reason":"the bank is back"}}
+/// {"holds":{}}
+/// {"place_hold":{"target":{"session":"0199…"},"reason":"letter of counsel"}}
+/// {"release_hold":{"hold":7,"reason":"settled"}}
 /// {"claim":{"claim":"w7-1","tools":["pack"],"lease_ms":60000}}
 /// {"renew":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"lease_ms":60000}}
 /// {"finish":{"key":{"session":"0199…","call":5,"attempt":1,"claim":"w7-1"},"result":{"n":1}}}
@@ -175,6 +178,33 @@ pub enum Request {
         /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Lists the legal holds in force, or with `all` every hold on record. Each item is a
+    /// [`Hold`](crate::ledger::Hold).
+    Holds {
+        /// True to list released holds, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
+    /// Places a legal hold. The reply is an [`OnRecord`](super::OnRecord).
+    PlaceHold {
+        /// The sessions to keep.
+        target: HoldTarget,
+        /// The reason.
+        reason: String,
+        /// The name of the operator, as for an answer.
+        #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<String>,
+    },
+    /// Releases a legal hold. The reply is an [`OnRecord`](super::OnRecord).
+    ReleaseHold {
+        /// The hold.
+        hold: Seq,
+        /// The reason.
+        reason: String,
         /// The name of the operator, as for an answer.
         #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
         claimed: Option<String>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::Ledger;
+use crate::ledger::{HoldRefusal, Ledger};
 use crate::session::{
     Actor, ClaimRejection, FoundAs, LeaveEnd, Rejection, RequestId, Seq, SessionId, Timestamp,
 };
@@ -49,11 +49,21 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Looks up the record that conflicts with a request in `session`.
-    pub async fn of(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> Refusal {
-        let mut refusal = Refusal {
-            code: rejection.code().to_owned(),
-            text: rejection.to_string(),
+    /// Returns the refusal of a hold, whose records are in the stream of `session`.
+    pub(crate) fn of_hold(session: SessionId, refused: &HoldRefusal) -> Refusal {
+        let conflict = refused.conflict();
+        Refusal {
+            at: conflict.map(|(at, _, _)| at),
+            at_us: conflict.map(|(_, at, _)| at),
+            by: conflict.map(|(_, _, by)| by.clone()),
+            ..Refusal::new(refused.code(), refused.to_string(), session)
+        }
+    }
+
+    fn new(code: &str, text: String, session: SessionId) -> Refusal {
+        Refusal {
+            code: code.to_owned(),
+            text,
             session,
             at: None,
             at_us: None,
@@ -61,9 +71,15 @@ impl Refusal {
             found: None,
             by: None,
             until: None,
-            leaves_open: rejection.leaves_open(),
+            leaves_open: false,
             instead: None,
-        };
+        }
+    }
+
+    /// Looks up the record that conflicts with a request in `session`.
+    pub async fn of(ledger: &Ledger, session: SessionId, rejection: &Rejection) -> Refusal {
+        let mut refusal = Refusal::new(rejection.code(), rejection.to_string(), session);
+        refusal.leaves_open = rejection.leaves_open();
         match rejection {
             Rejection::AlreadyAnswered(answered) => {
                 refusal.at = Some(answered.at);

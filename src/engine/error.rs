@@ -20,6 +20,9 @@ pub enum Error {
     /// A rule rejected the command.
     #[error("{0}")]
     Refused(Rejection),
+    /// A legal hold was not placed or not released.
+    #[error(transparent)]
+    HoldRefused(#[from] ledger::HoldRefusal),
     /// The journal failed, or its content cannot be read.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),

@@ -3,6 +3,10 @@
 //! Records are never changed, so all hashes stay valid and the journal still verifies. The sealed
 //! content can no longer be decrypted. The journal's own stream records who requested the erasure
 //! and why before the key is deleted, and the deletion afterwards.
+//!
+//! A held session is not erased. The check of the holds, the request and the deletion are under one
+//! lock, under which holds are placed, too. So a hold that is on record before the key is deleted
+//! prevents the deletion, also that of an erasure that was interrupted after its request.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +14,9 @@ use recount_journal::Record;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::holds::KEY_DELETIONS;
 use super::line::Entry;
-use super::{Error, Ledger};
+use super::{Error, Hold, Ledger};
 use crate::session::{Actor, ActorKind, OpenKind, Seq, SessionId, Timestamp};
 
 /// The kind of the record that requests an erasure.
@@ -89,6 +94,25 @@ pub enum EraseError {
         /// The number of open calls.
         items: usize,
     },
+    /// A legal hold keeps the session.
+    #[error("expected a session that no hold keeps, found session {session} under {hold}")]
+    Held {
+        /// The session.
+        session: SessionId,
+        /// The oldest of the holds.
+        hold: Box<Hold>,
+    },
+    /// A legal hold keeps sessions by a label, and the labels of this session cannot be read.
+    #[error(
+        "expected the labels of session {session}, which its key here does not open, to compare \
+         them with {hold}"
+    )]
+    LabelsUnreadable {
+        /// The session.
+        session: SessionId,
+        /// The oldest of the holds by label.
+        hold: Box<Hold>,
+    },
 }
 
 #[derive(Deserialize, Serialize)]
@@ -111,6 +135,8 @@ impl Ledger {
     ///
     /// Nothing sealed under the key can be decrypted afterwards. For an erased session, returns the
     /// recorded erasure. Completes an erasure that was interrupted.
+    ///
+    /// A session under a legal hold is not erased ([`Ledger::holds`]).
     ///
     /// Copies elsewhere are not affected: backups of the key store, and exports in clear. No
     /// process may serve the session at the same time, because it would hold the key in memory
@@ -160,6 +186,8 @@ impl Ledger {
             return Err(EraseError::InClear { session });
         }
         let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
+        // Until the end, so that no hold is placed between the check and the deletion.
+        let _deleting = KEY_DELETIONS.lock().await;
         // A key that cannot be unwrapped is still a key and is deleted, too.
         let has_key = self.has_key(session).await?;
         if has_key {
@@ -172,6 +200,7 @@ impl Ledger {
             if items > 0 {
                 return Err(EraseError::WorkOpen { session, items });
             }
+            self.expect_not_held(session).await?;
         }
         let begun = self.erasures().await?.remove(&session);
         let requested = match begun {

@@ -5,8 +5,11 @@
 
 mod approvals;
 mod claims;
+mod clock_observations;
 mod erasure;
 mod error;
+mod hold;
+mod holds;
 mod import;
 mod leaves;
 mod line;
@@ -29,9 +32,13 @@ mod unknown_kinds;
 
 pub use approvals::GivenApproval;
 pub use claims::{ClaimKey, ClaimedCall};
+pub(crate) use clock_observations::CLOCK_OBSERVED;
+pub use clock_observations::{ClockObservation, ClockReading, ClockSync};
 pub(crate) use erasure::{ERASED, REQUESTED};
 pub use erasure::{EraseError, Erasure};
 pub use error::Error;
+pub use hold::{Hold, HoldEnd, HoldRefusal, HoldTarget};
+pub(crate) use holds::{PLACED, Placed, RELEASED, Released};
 pub use import::import;
 pub use leaves::LeaveInForce;
 pub use line::{Entry, actor_reference, fact_of, objects_named};

@@ -6,6 +6,7 @@ use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
 use recount_journal::{Append, Durability, Hash, Journal, Line, Object, OpenItem, WorkChange};
 use tracing::Instrument;
 
+use super::holds::HoldBook;
 use super::line::{self, Entry};
 use super::pauses::PauseBook;
 use super::{Error, PassedOver, Seal, UnknownKinds, terms_on_record};
@@ -26,6 +27,8 @@ pub struct Ledger {
     passed_over: Option<PassedOver>,
     /// The pauses of more than one session, shared between clones.
     pub(super) pauses: Arc<PauseBook>,
+    /// The holds, shared between clones.
+    pub(super) hold_book: Arc<HoldBook>,
 }
 
 /// The end of a session's stream, to which the next append is added.
@@ -90,6 +93,7 @@ impl Ledger {
             unknown: UnknownKinds::default(),
             passed_over: None,
             pauses: Arc::default(),
+            hold_book: Arc::default(),
         }
     }
 

@@ -14,8 +14,8 @@ use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
 use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
 use crate::operator::{
-    Approve, Cancel, Claim, Deny, Erase, Finish, Leaves, Pause, Pauses, Pending, Reconcile,
-    Release, Renew, RespondCall, Revoke, Settle, Unpause,
+    Approve, Cancel, Claim, Deny, Erase, Finish, Leaves, ListHolds, Pause, Pauses, Pending,
+    PlaceHold, Reconcile, Release, Renew, RespondCall, Revoke, Settle, Unhold, Unpause,
 };
 use crate::run::Run;
 #[cfg(feature = "serve")]
@@ -120,6 +120,11 @@ enum Command {
     Finish(Finish),
     Release(Release),
     Erase(Erase),
+    #[command(name = "hold")]
+    PlaceHold(PlaceHold),
+    Unhold(Unhold),
+    #[command(name = "holds")]
+    ListHolds(ListHolds),
     Export(Export),
     Import(Import),
     Backup(Backup),
@@ -215,6 +220,9 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Finish(it) => it.run(screen).await,
         Command::Release(it) => it.run(screen).await,
         Command::Erase(it) => it.run(screen).await,
+        Command::PlaceHold(it) => it.run(screen).await,
+        Command::Unhold(it) => it.run(screen).await,
+        Command::ListHolds(it) => it.run(screen).await,
         Command::Export(it) => it.run(screen).await,
         Command::Import(it) => it.run(screen).await,
         Command::Backup(it) => it.run(screen).await,

@@ -59,6 +59,8 @@ mod fixtures;
 mod full_disks;
 #[path = "cli/given_files.rs"]
 mod given_files;
+#[path = "cli/holding.rs"]
+mod holding;
 #[path = "cli/hurt_exports.rs"]
 mod hurt_exports;
 #[cfg(all(feature = "serve", unix))]

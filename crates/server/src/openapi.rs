@@ -23,6 +23,7 @@ use utoipa::{Modify, OpenApi};
         (name = "programs", description = "Calls of programs, and calls that clients run"),
         (name = "reports", description = "The audit, exports and checks of sessions"),
         (name = "pauses", description = "The stop switch"),
+        (name = "holds", description = "Legal holds, which keep sessions from erasure"),
         (name = "sinks", description = "The sinks of notifications"),
         (name = "account", description = "The caller, login and logout"),
         (name = "health", description = "Health, and this document"),

@@ -19,8 +19,8 @@ use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
 use crate::routes::reports::{audit, checking, export, metrics};
 use crate::routes::{
-    account, answers, calls, events, health, leaves, openapi, pauses, pending, records, sessions,
-    sinks,
+    account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, records,
+    sessions, sinks,
 };
 use crate::service::Service;
 
@@ -102,6 +102,9 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(pauses::list))
         .routes(routes!(pauses::pause))
         .routes(routes!(pauses::unpause))
+        .routes(routes!(holds::list))
+        .routes(routes!(holds::hold))
+        .routes(routes!(holds::unhold))
         .routes(routes!(sinks::list))
         .routes(routes!(sinks::retry))
         .routes(routes!(sinks::discard))

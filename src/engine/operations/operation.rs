@@ -9,7 +9,7 @@ use super::responding::supplies_json;
 use crate::control::{OnRecord, Refusal};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
-use crate::ledger::{ClaimKey, Ledger, PauseTarget};
+use crate::ledger::{ClaimKey, HoldTarget, Ledger, PauseTarget};
 use crate::session::{
     Actor, Command, Event, Finding, Json, Observation, RequestId, Seq, Session, SessionId,
     Timestamp, UnfitAnswer,
@@ -107,6 +107,36 @@ pub enum Operation {
         /// The reason.
         reason: Option<String>,
     },
+    /// Places a legal hold: no session of the target can be erased until the hold is released.
+    ///
+    /// The seq of the record is the id of the hold. A hold in force with the same target, reason
+    /// and actor is returned, and nothing is recorded.
+    ///
+    /// ```
+    /// # async fn example(
+    /// #     desk: recount::engine::Desk,
+    /// #     id: recount::session::SessionId,
+    /// # ) -> Result<(), recount::engine::Error> {
+    /// use recount::engine::Operation;
+    /// use recount::ledger::HoldTarget;
+    /// use recount::session::Actor;
+    /// let (target, reason) = (HoldTarget::Session(id), "letter of counsel".to_owned());
+    /// desk.operate(Operation::PlaceHold { target, reason }, Actor::os_user("ada")).await?;
+    /// # Ok(()) }
+    /// ```
+    PlaceHold {
+        /// The sessions to keep.
+        target: HoldTarget,
+        /// The reason, recorded in clear.
+        reason: String,
+    },
+    /// Releases a legal hold. Other holds on the same sessions stay in force.
+    ReleaseHold {
+        /// The hold: the seq of its record in the journal's own stream.
+        hold: Seq,
+        /// The reason, recorded in clear.
+        reason: String,
+    },
     /// A request of a client about a call that it holds, such as a result or the end of its claim.
     ///
     /// ```
@@ -195,6 +225,9 @@ impl Executor<'_> {
                 let refusal = Refusal::of(self.ledger(), session, &rejection).await;
                 return Ok(Operated::Refused(refusal));
             }
+            Err(Error::HoldRefused(refusal)) => {
+                return Ok(Operated::Refused(Refusal::of_hold(session, &refusal)));
+            }
             Err(error) => return Err(error),
         };
         let mut on_record = OnRecord {
@@ -253,6 +286,10 @@ impl Executor<'_> {
                 let session = target.session();
                 Ok((session.unwrap_or(SessionId(Uuid::nil())), None))
             }
+            // Their records are all in that stream.
+            Operation::PlaceHold { .. } | Operation::ReleaseHold { .. } => {
+                Ok((SessionId(Uuid::nil()), None))
+            }
         }
     }
 
@@ -304,6 +341,15 @@ impl Executor<'_> {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,
                 Executor::Desk(desk) => desk.unpause(target, reason, by).await,
             },
+            Operation::PlaceHold { target, reason } => {
+                let placed = self.ledger().place_hold(target, reason, by, self.now());
+                Ok(placed.await??.id)
+            }
+            Operation::ReleaseHold { hold, reason } => {
+                let released = self.ledger().release_hold(hold, reason, by, self.now());
+                let end = released.await??.released;
+                Ok(end.map_or(hold, |it| it.record))
+            }
             Operation::RevokeLeave {
                 session,
                 leave,
@@ -379,6 +425,8 @@ fn paused_tool(operation: &Operation) -> Option<String> {
         | Operation::Cancel { .. }
         | Operation::Client { .. }
         | Operation::RevokeLeave { .. }
+        | Operation::PlaceHold { .. }
+        | Operation::ReleaseHold { .. }
         | Operation::Close { .. } => None,
     }
 }

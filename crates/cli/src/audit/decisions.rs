@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use recount_journal::Hash;
 
 use super::asked::Asked;
+use super::clock::Clock;
 use super::csv;
 use super::html;
 use super::proof;
@@ -32,6 +33,7 @@ pub(crate) struct Audit {
 #[derive(Subcommand)]
 enum About {
     Decisions(Decisions),
+    Clock(Clock),
 }
 
 /// Shows for every call who or what allowed it, its arguments, and its outcome.
@@ -81,6 +83,7 @@ impl Audit {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         match self.about {
             About::Decisions(it) => it.run(screen).await,
+            About::Clock(it) => it.run(screen).await,
         }
     }
 }

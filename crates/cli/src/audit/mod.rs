@@ -5,8 +5,10 @@
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
 //! formats; `html_call` is one call of the report, `timelines` its pictures, `proof` its verdict.
+//! `clock` is the command about the clocks behind the times of the records.
 
 mod asked;
+mod clock;
 mod csv;
 mod decisions;
 mod html;

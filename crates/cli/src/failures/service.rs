@@ -136,6 +136,8 @@ fn advice(refusal: &Refusal) -> String {
             "nothing is decided, and another answer is possible; `recount pending PATH` lists \
              the open requests"
         }
+        "hold_released" => "nothing was changed; `recount holds PATH --all` lists the holds",
+        "session_erased" => "nothing is left to keep; nothing was changed",
         "already_paused" => {
             "it holds already, and nothing was changed; `recount pauses PATH` lists the pauses"
         }
@@ -148,6 +150,7 @@ fn advice(refusal: &Refusal) -> String {
             "nothing was changed; if the outcome is unknown or timed out, `recount reconcile` \
              records what really happened"
         }
+        "unknown_hold" => "nothing was changed; `recount holds PATH` lists the holds",
         "not_paused" => "nothing was changed; `recount pauses PATH` lists the pauses",
         _ => "nothing was changed",
     };

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::journal::{Keys, Source};
-use crate::operator::{of_session, pause_as_json, paused_by};
+use crate::operator::{hold_as_json, of_session, pause_as_json, paused_by};
 use crate::terminal::{COLUMNS, Screen, Tone};
-use recount::ledger::{ListedPause, SessionSummary};
+use recount::ledger::{Hold, ListedPause, SessionSummary};
 use recount::session::OpenKind;
-use recount_telling::{age, count, cut, one_line};
+use recount_telling::{acted, age, count, cut, one_line};
 
 /// Lists the sessions of a journal, oldest first.
 #[derive(Args)]
@@ -34,16 +34,25 @@ impl Sessions {
             false => source.sessions().await?,
         };
         let pauses = source.pauses().await?;
+        let holds = source.known_holds().await?;
         for session in &sessions {
             let held = of_session(&pauses, session.id, &session.agent, None);
             let held: Vec<&ListedPause> = held.filter(|_| !session.is_closed()).collect();
+            let kept = holds.iter();
+            let kept = kept.filter(|it| it.target.covers(session.id, &session.labels));
+            let kept: Vec<&Hold> = kept.collect();
             if self.json {
-                screen.json(&as_json(session, &held))?;
+                screen.json(&as_json(session, &held, &kept))?;
             } else {
                 show(session, screen)?;
                 for pause in held {
                     let text = format!("  {}: {}", pause.pause.scope, paused_by(pause));
                     screen.toned(Tone::Bad, &cut(&one_line(&text), COLUMNS))?;
+                }
+                for hold in kept {
+                    let (id, by, reason) = (hold.id, acted("by", &hold.by), &hold.reason);
+                    let text = format!("  kept from erasure by hold {id} {by}: {reason}");
+                    screen.toned(Tone::Ask, &cut(&one_line(&text), COLUMNS))?;
                 }
             }
         }
@@ -58,8 +67,9 @@ impl Sessions {
     }
 }
 
-fn as_json(it: &SessionSummary, held: &[&ListedPause]) -> serde_json::Value {
+fn as_json(it: &SessionSummary, held: &[&ListedPause], kept: &[&Hold]) -> serde_json::Value {
     let held: Vec<_> = held.iter().map(|it| pause_as_json(it)).collect();
+    let kept: Vec<_> = kept.iter().map(|it| hold_as_json(it)).collect();
     json!({
         "session": it.id,
         "agent": it.agent,
@@ -74,6 +84,7 @@ fn as_json(it: &SessionSummary, held: &[&ListedPause]) -> serde_json::Value {
         "sealed": it.sealed,
         "rules": it.rules,
         "paused": held,
+        "holds": kept,
     })
 }
 

@@ -12,7 +12,9 @@ use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
 use crate::terminal::Screen;
 use recount::control::{Client, ConnectError, NamedId, Request, Unanswered, Waiting};
 use recount::engine::{Desk, SystemClock};
-use recount::ledger::{LeaveInForce, Ledger, ListedPause, PendingConfirmation, SessionSummary};
+use recount::ledger::{
+    Hold, LeaveInForce, Ledger, ListedPause, PendingConfirmation, SessionSummary,
+};
 use recount::session::{CallId, Seq, SessionId};
 
 /// The time that a command waits for a journal in use whose process does not answer.
@@ -179,6 +181,29 @@ impl Source {
                 let answer = client.items(&Request::Pauses {}).await;
                 answer.map_err(|error| unanswered(client.pid(), error))
             }
+        }
+    }
+
+    /// Every legal hold in force, or with `all` every one on record.
+    pub(crate) async fn holds(&mut self, all: bool) -> Result<Vec<Hold>, Failure> {
+        match self {
+            Source::Journal(ledger) if all => Ok(ledger.holds_on_record().await?),
+            Source::Journal(ledger) => Ok(ledger.holds().await?),
+            Source::Service(client) => {
+                let answer = client.items(&Request::Holds { all }).await;
+                answer.map_err(|error| unanswered(client.pid(), error))
+            }
+        }
+    }
+
+    /// Every legal hold in force. None through a service of an older version, which knows no holds.
+    pub(crate) async fn known_holds(&mut self) -> Result<Vec<Hold>, Failure> {
+        match self {
+            Source::Journal(_) => self.holds(false).await,
+            Source::Service(client) => match client.items(&Request::Holds { all: false }).await {
+                Err(Unanswered::Failed(problem)) if problem.code == "bad_request" => Ok(Vec::new()),
+                answer => answer.map_err(|error| unanswered(client.pid(), error)),
+            },
         }
     }
 

@@ -277,7 +277,7 @@ fn lease(text: &str) -> Result<Lease, String> {
 }
 
 /// Reads a label: `key=value`.
-fn label(text: &str) -> Result<(String, String), String> {
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| format!("expected KEY=VALUE, found {text:?}"))?;

@@ -15,9 +15,9 @@ use recount_telling::{acted, one_line};
 /// Erases a sealed session: deletes its key for good.
 ///
 /// The records stay as they are, so the journal verifies as before, but their sealed parts can
-/// never be read again. The name, the reason and the time are recorded in clear, and
-/// `recount audit decisions` shows them. Backups of the key store and exports in clear text are not
-/// changed.
+/// never be read again. A session under a legal hold is not erased. The name, the reason and the
+/// time are recorded in clear, and `recount audit decisions` shows them. Backups of the key store
+/// and exports in clear text are not changed.
 #[derive(Args)]
 pub(crate) struct Erase {
     /// The directory of the journal.
@@ -72,6 +72,10 @@ impl Erase {
     }
 }
 
+fn held(what: String) -> Failure {
+    Failure::new("held", one_line(&what).into_owned()).exit(Exit::Refused)
+}
+
 /// Asks for a confirmation at the terminal.
 async fn confirmed(session: &str) -> Result<bool, Failure> {
     if !prompt::is_interactive() {
@@ -105,6 +109,18 @@ impl From<EraseError> for Failure {
                      complete the rest, and try again",
                 )
             }
+            EraseError::Held { hold, .. } => {
+                let advice = format!(
+                    "`recount unhold PATH {} --reason TEXT` releases it",
+                    hold.id
+                );
+                held(what).advice(advice)
+            }
+            EraseError::LabelsUnreadable { hold, .. } => held(what).advice(format!(
+                "give the key store of the session with --keys DIR, or release the hold: `recount \
+                 unhold PATH {} --reason TEXT`",
+                hold.id
+            )),
             _ => Failure::new("work-open", what).exit(Exit::Refused),
         }
     }

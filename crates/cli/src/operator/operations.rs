@@ -11,7 +11,7 @@ use recount::control::{self, Client, OnRecord, OneAnswer, OneOutcome, Request, U
 use recount::engine::{
     ClaimKey, ClaimRequest, ClaimedCall, ClientAction, Desk, Operated, Operation, SystemClock,
 };
-use recount::ledger::{Ledger, PauseTarget};
+use recount::ledger::{HoldTarget, Ledger, PauseTarget};
 use recount::session::{Finding, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use recount::tool::{Ticket, ToolConfirmation};
 
@@ -231,6 +231,50 @@ impl Source {
                 let request = Request::Revoke {
                     session,
                     leave,
+                    reason,
+                    claimed,
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
+
+    /// Places a legal hold, as the user of this process or with the claimed name.
+    pub(super) async fn place_hold(
+        &mut self,
+        target: HoldTarget,
+        reason: String,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                at_desk(ledger, Operation::PlaceHold { target, reason }, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::PlaceHold {
+                    target,
+                    reason,
+                    claimed,
+                };
+                at_service(client, &request).await
+            }
+        }
+    }
+
+    /// Releases a legal hold, as the user of this process or with the claimed name.
+    pub(super) async fn release_hold(
+        &mut self,
+        hold: Seq,
+        reason: String,
+        claimed: Option<String>,
+    ) -> Result<OnRecord, Failure> {
+        match self {
+            Source::Journal(ledger) => {
+                at_desk(ledger, Operation::ReleaseHold { hold, reason }, claimed).await
+            }
+            Source::Service(client) => {
+                let request = Request::ReleaseHold {
+                    hold,
                     reason,
                     claimed,
                 };

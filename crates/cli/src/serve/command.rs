@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
+use super::clock;
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::notify::{self, Notifications};
 use super::options::Options;
@@ -96,6 +97,8 @@ impl Serve {
             agents = agents::with_servers(&config.settings, agents) => agents?,
         };
         let engine = start::open(&config, agents, reloader.clone()).await?;
+        // Until the service ends.
+        let _clock = clock::watch(engine.ledger().clone(), clock::of_system()).await;
         let traces = traces::start(&config, &engine).await?;
         let url = url(&config, address);
         let notifications = Notifications::start(&config, &engine, url).await?;

@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 35] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -50,6 +50,9 @@ const COMMANDS: [&str; 32] = [
     "pauses JOURNAL",
     "pause JOURNAL SESSION --as ada",
     "unpause JOURNAL SESSION --as ada",
+    "holds JOURNAL",
+    "hold JOURNAL SESSION --reason no --as ada",
+    "unhold JOURNAL 1 --reason no --as ada",
     "deny JOURNAL --session SESSION --all --as ada",
 ];
 

@@ -59,6 +59,7 @@ fn keys_of_commands_that_look_are_as_they_were() {
         );
         add("audit decisions", format!("audit decisions {story} --json"));
         add("verify", format!("verify {story} --json"));
+        add("audit clock", format!("audit clock {story} --json"));
     }
     let log = bench.run(&format!("log expired {} --json", bench.session("expired")));
     let log = log.json_lines();
@@ -239,6 +240,20 @@ fn keys_of_the_stop_switch_are_as_they_were() {
         ("pending", String::new()),
         ("state", session.clone()),
         ("unpause", "--all".to_owned()),
+    ] {
+        let run = service.run(&format!("{name} j {rest} --json"));
+        shapes.add(name, &run.ends_with(0));
+    }
+    let held = service.run(&format!("hold j {session} --reason counsel --json"));
+    let held = held.ends_with(0);
+    shapes.add("hold", &held);
+    let hold = held.json()["hold"].clone();
+    for (name, rest) in [
+        ("hold", "--label matter=17 --reason counsel".to_owned()),
+        ("holds", String::new()),
+        ("sessions", String::new()),
+        ("unhold", format!("{hold} --reason settled")),
+        ("holds", "--all".to_owned()),
     ] {
         let run = service.run(&format!("{name} j {rest} --json"));
         shapes.add(name, &run.ends_with(0));

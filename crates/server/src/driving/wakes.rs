@@ -57,8 +57,14 @@ const OPERATIONS_AFTER: [&str; 29] = [
     "call_cancelled",
 ];
 
-/// The kinds of records in the journal's own stream after which the erasures are others.
-const ERASURES_AFTER: [&str; 2] = ["erasure_requested", "session_erased"];
+/// The kinds of records in the journal's own stream after which the erasures or the holds are
+/// others.
+const KEYS_AFTER: [&str; 4] = [
+    "erasure_requested",
+    "session_erased",
+    "hold_placed",
+    "hold_released",
+];
 
 /// Waits for a commit that wakes a request. Returns its position.
 pub(crate) async fn wake_after(
@@ -80,10 +86,10 @@ pub(crate) fn may_be_claimable(commit: &Commit) -> bool {
     has(commit, None, &CLAIMABLE_AFTER)
 }
 
-/// True if the open work, its runners, the pauses, the leaves or the erasures may be others since
-/// the commit.
+/// True if the open work, its runners, the pauses, the leaves, the erasures or the holds may be
+/// others since the commit.
 pub(crate) fn changes_operations(commit: &Commit) -> bool {
-    has(commit, None, &OPERATIONS_AFTER) || has(commit, None, &ERASURES_AFTER)
+    has(commit, None, &OPERATIONS_AFTER) || has(commit, None, &KEYS_AFTER)
 }
 
 /// True if the commit has records of the session.

@@ -83,6 +83,7 @@ codes! {
     UnknownRequest "unknown-request" NOT_FOUND "No such confirmation request";
     UnknownCall "unknown-call" NOT_FOUND "No such call";
     UnknownLeave "unknown-leave" NOT_FOUND "No such standing leave";
+    UnknownHold "unknown-hold" NOT_FOUND "No such legal hold";
     UnknownAgent "unknown-agent" NOT_FOUND "No such agent";
     UnknownTool "unknown-tool" NOT_FOUND "No such tool in the session";
     UnknownSink "unknown-sink" NOT_FOUND "No such sink of notifications";
@@ -107,6 +108,8 @@ codes! {
     NotPaused "not-paused" CONFLICT "No such pause is in force";
     SessionClosed "session-closed" CONFLICT "The session is closed";
     LeaveEnded "leave-ended" CONFLICT "The standing leave ended before";
+    HoldReleased "hold-released" CONFLICT "The hold was released before";
+    SessionErased "session-erased" CONFLICT "The session was erased before";
     KeyReused "key-reused" CONFLICT "The key belongs to another call";
     ClaimEnded "claim-ended" CONFLICT "The claim has ended";
     StaleAttempt "stale-attempt" CONFLICT "The claim is of an older start";
@@ -129,6 +132,8 @@ codes! {
     NotTheHolder "not-the-holder" FORBIDDEN "Another client holds the claim";
 
     // A content that does not fit.
+    NoReason "no-reason" UNPROCESSABLE_ENTITY "The reason is empty";
+    NoLabel "no-label" UNPROCESSABLE_ENTITY "The name of the label is empty";
     MalformedAnswer "malformed-answer" UNPROCESSABLE_ENTITY "The answer is malformed";
     InvalidPayload "invalid-payload" UNPROCESSABLE_ENTITY "The payload does not fit its schema";
     InvalidArgs "invalid-args" UNPROCESSABLE_ENTITY "The arguments do not fit their schema";

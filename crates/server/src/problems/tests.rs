@@ -29,6 +29,21 @@ fn every_rejection_has_its_code_in_the_table() {
 }
 
 #[test]
+fn every_refusal_of_a_hold_has_its_code_in_the_table() {
+    let refusals = [
+        "no_reason",
+        "no_label",
+        "too_large",
+        "session_erased",
+        "unknown_hold",
+        "hold_released",
+    ];
+    for code in refusals {
+        assert_ne!(Code::of_refusal(code), Code::Broken, "{code}");
+    }
+}
+
+#[test]
 fn codes_are_unique_and_name_failures() {
     let spelled: BTreeSet<&str> = Code::ALL.iter().map(|it| it.as_str()).collect();
     assert_eq!(spelled.len(), Code::ALL.len());

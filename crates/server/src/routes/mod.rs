@@ -9,6 +9,7 @@ mod caller;
 pub(crate) mod calls;
 pub(crate) mod events;
 pub(crate) mod health;
+pub(crate) mod holds;
 pub(crate) mod leaves;
 mod listing;
 pub(crate) mod openapi;

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use utoipa::ToSchema;
 
+use super::holds::HoldShape;
+
 /// Declares listings: the shape of a page of items.
 macro_rules! listings {
     ($($(#[$doc:meta])* $name:ident of $item:ty;)+) => {$(
@@ -34,6 +36,8 @@ listings! {
     LeavesShape of LeaveShape;
     /// The pauses in force.
     PausesShape of PauseShape;
+    /// The legal holds in force.
+    HoldsShape of HoldShape;
     /// The sinks of notifications.
     SinksShape of SinkShape;
 }

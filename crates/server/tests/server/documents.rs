@@ -90,6 +90,7 @@ async fn responses_have_the_described_keys() {
         "/v1/pending",
         "/v1/leaves",
         "/v1/pauses",
+        "/v1/holds",
         "/v1/me",
         "/healthz",
         "/readyz",

@@ -22,6 +22,7 @@ mod figures;
 mod frames;
 mod guessing;
 mod history_pages;
+mod holds;
 #[cfg(feature = "jwt")]
 mod issuer;
 #[cfg(feature = "jwt")]

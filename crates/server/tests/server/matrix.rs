@@ -130,6 +130,7 @@ fn rows() -> Vec<Row> {
         row("get", "/v1/pending/events", Need::Listing, 200).streams(),
         row("get", "/v1/leaves", Need::Listing, 200),
         row("get", "/v1/pauses", Need::Listing, 200),
+        row("get", "/v1/holds", Need::Listing, 200),
         row("get", "/v1/audit/decisions", Need::Listing, 200),
         row("get", "/metrics", Need::Caller, 200),
         row("get", "/v1/sinks", Need::Everywhere, 200),
@@ -172,6 +173,10 @@ fn rows() -> Vec<Row> {
         .at(|it| format!("/v1/sessions/{}/leaves/{}/revoke", it.session, it.leave)),
         row("post", "/v1/pause", operator, 200)
             .with(|it| json!({"target": {"session": it.session}})),
+        row("post", "/v1/hold", operator, 200)
+            .with(|it| json!({"target": {"session": it.session}, "reason": "matter 17"})),
+        row("post", "/v1/unhold", operator, 200)
+            .with(|it| json!({"hold": it.hold, "reason": "settled"})),
         // No such pause is in force, but the caller may end one.
         row("post", "/v1/unpause", operator, 409)
             .with(|it| json!({"target": {"session": it.session}})),
@@ -344,6 +349,7 @@ async fn foreign_session_answers_as_an_unknown_one() {
                 let unknown = Place {
                     session,
                     request: session.request_id(recount::session::Seq(7)),
+                    hold: recount::session::Seq(999),
                     ..*foreign
                 };
                 let cell = format!("{} {} as {role}", row.method, row.path);

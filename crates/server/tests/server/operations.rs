@@ -125,6 +125,7 @@ async fn empty_journal_has_a_page() {
         ("backlog", "No call is open."),
         ("claims", "No client runs a call."),
         ("leaves", "No standing leave is in force."),
+        ("holds", "No session is under a legal hold."),
         ("erasures", "No erasure is on record."),
     ] {
         let words = words(section(&page.text, id));

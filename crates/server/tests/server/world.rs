@@ -1,6 +1,7 @@
 //! A world: one session that a tenant may see, and two that are foreign to it.
 
-use recount::engine::{ClaimRequest, EngineBuilder, LiveHandle, Updates};
+use recount::engine::{ClaimRequest, EngineBuilder, LiveHandle, Operated, Operation, Updates};
+use recount::ledger::HoldTarget;
 use recount::prelude::{Actor, Agent, Engine, T, ToolConfirmation, json};
 use recount::session::{AllowFor, Decision, Event, Identity, RequestId, Seq, SessionId};
 use recount_server::{Access, Grant, Role};
@@ -25,6 +26,8 @@ pub(crate) struct Place {
     pub(crate) claimable: Seq,
     /// A call that the holder of the tokens has claimed as `held`.
     pub(crate) claimed: Seq,
+    /// A legal hold on the session.
+    pub(crate) hold: Seq,
 }
 
 /// A service with a session of the tenant `acme`, and two foreign sessions.
@@ -120,6 +123,11 @@ async fn place(engine: &Engine, agent: &str, tenant: &str, text: &str) -> Place 
     let claim = ClaimRequest::new("held").of_call(session, claimed);
     engine.claim(&claim, token_actor("ada")).await.unwrap();
     let claimable = ready(&handle, &mut updates, text).await;
+    let (target, reason) = (HoldTarget::Session(session), text.to_owned());
+    let hold = Operation::PlaceHold { target, reason };
+    let Operated::OnRecord(hold) = engine.operate(hold, ada()).await.unwrap() else {
+        unreachable!("nothing refuses the hold");
+    };
     Place {
         session,
         request,
@@ -128,6 +136,7 @@ async fn place(engine: &Engine, agent: &str, tenant: &str, text: &str) -> Place 
         leave,
         claimable,
         claimed,
+        hold: hold.seq,
     }
 }
 

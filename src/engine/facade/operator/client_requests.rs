@@ -94,6 +94,9 @@ impl Engine {
             | Request::Revoke { .. }
             | Request::Pause { .. }
             | Request::Unpause { .. }
+            | Request::Holds { .. }
+            | Request::PlaceHold { .. }
+            | Request::ReleaseHold { .. }
             | Request::Respond { .. }
             | Request::Reconcile { .. }
             | Request::Cancel { .. }

@@ -174,6 +174,32 @@ impl Engine {
                 let operation = Operation::Unpause { target, reason };
                 self.operated(operation, claimed).await
             }
+            Request::Holds { all } => {
+                let holds = match all {
+                    true => self.ledger().holds_on_record().await?,
+                    false => self.ledger().holds().await?,
+                };
+                for it in holds {
+                    items.send(&it).await?;
+                }
+                Ok(Reply::done(&serde_json::Map::new()))
+            }
+            Request::PlaceHold {
+                target,
+                reason,
+                claimed,
+            } => {
+                let operation = Operation::PlaceHold { target, reason };
+                self.operated(operation, claimed).await
+            }
+            Request::ReleaseHold {
+                hold,
+                reason,
+                claimed,
+            } => {
+                let operation = Operation::ReleaseHold { hold, reason };
+                self.operated(operation, claimed).await
+            }
             Request::Claim { .. }
             | Request::Renew { .. }
             | Request::Finish { .. }
@@ -362,6 +388,7 @@ pub(super) fn problem(error: &Error) -> Problem {
         // No message here has an id beside its ticket.
         Error::WrongId { .. }
         | Error::Refused(_)
+        | Error::HoldRefused(_)
         | Error::Connect(_)
         | Error::Configuration { .. }
         | Error::AlreadyConnected { .. }

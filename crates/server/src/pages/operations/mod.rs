@@ -10,6 +10,7 @@ mod cells;
 mod claims;
 mod doubts;
 mod erasures;
+mod holds;
 mod journal;
 mod leaves;
 mod pauses;
@@ -20,4 +21,4 @@ mod switches;
 mod work;
 
 pub(crate) use show::show;
-pub(crate) use switches::{discard_letter, pause, retry_letter, revoke, unpause};
+pub(crate) use switches::{discard_letter, pause, retry_letter, revoke, unhold, unpause};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::journal::Health;
 use super::work::Work;
-use super::{backlog, claims, doubts, erasures, journal, leaves, pauses, runners, sinks};
+use super::{backlog, claims, doubts, erasures, holds, journal, leaves, pauses, runners, sinks};
 use crate::access::Role;
 use crate::pages::frame::{Frame, Page};
 use crate::pages::live::Watched;
@@ -15,7 +15,7 @@ use crate::problems::Problem;
 use crate::requests::Params;
 use crate::routes::pauses::visible as visible_pauses;
 use crate::routes::sinks::letters;
-use crate::routes::{Caller, leaves as listed_leaves};
+use crate::routes::{Caller, holds as listed_holds, leaves as listed_leaves};
 
 /// Shows what runs, what waits, and the switches. Needs the role operator in some sessions.
 pub(crate) async fn show(
@@ -34,6 +34,7 @@ pub(crate) async fn show(
     let claimed = claims::rows(&caller, &work.claims).await?;
     let agents = runners::known(&caller, &work.sessions).await?;
     let given = listed_leaves::visible(&caller).await?;
+    let kept = holds::rows(&caller, listed_holds::visible(&caller).await?).await?;
     let erased = erasures::visible(&caller).await?;
     let notified = sinks::visible(&caller).await?;
     let now = caller.service.access.now();
@@ -57,6 +58,7 @@ pub(crate) async fn show(
         (runners::shown(&agents))
         (leaves::shown(&caller, &frame, &given, now))
         @if let Some(notified) = &notified { (sinks::shown(&frame, notified, now)) }
+        (holds::shown(&frame, &kept, now))
         (erasures::shown(&frame, &erased))
         (journal::shown(&health))
     };

@@ -1,5 +1,5 @@
-//! The switches: forms that begin and end pauses, revoke leaves, and send dead letters again or
-//! discard them, as the routes of `/v1` do.
+//! The switches: forms that begin and end pauses, revoke leaves, release holds, and send dead
+//! letters again or discard them, as the routes of `/v1` do.
 
 use axum::response::Response;
 use form_urlencoded::{byte_serialize, parse};
@@ -7,9 +7,9 @@ use recount::ledger::PauseTarget;
 
 use crate::pages::frame::{Form, Frame};
 use crate::problems::{Code, Problem};
-use crate::requests::session;
+use crate::requests::{seq, session};
 use crate::routes::pauses::{EndOfPause, NewPause, begin, end};
-use crate::routes::{Caller, leaves, sinks};
+use crate::routes::{Caller, holds, leaves, sinks};
 
 /// The value of the field `target` for all sessions.
 const EVERYTHING: &str = "everything";
@@ -46,6 +46,17 @@ pub(crate) async fn revoke(caller: Caller, frame: Frame, form: Form) -> Result<R
     let field = |name| Ok::<_, Problem>(form.one(name)?.unwrap_or_default());
     let place = (field("session")?, field("leave")?);
     leaves::end(&caller, place, reason(&form)?).await?;
+    frame.see_other("operations")
+}
+
+/// Releases a legal hold.
+pub(crate) async fn unhold(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    form.only(&["hold", "reason"])?;
+    let ended = holds::EndOfHold {
+        hold: seq(form.one("hold")?.unwrap_or_default())?,
+        reason: reason(&form)?.unwrap_or_default(),
+    };
+    holds::release(&caller, ended).await?;
     frame.see_other("operations")
 }
 
