@@ -13,6 +13,7 @@ pub mod seal;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod tree;
 mod view;
 
 pub use error::{Error, Malformed};

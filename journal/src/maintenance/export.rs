@@ -9,7 +9,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::records::export_lines::{ObjectLine, Trailer, TrailerHead, TrailerLine};
-use crate::records::merkle::Tree;
+use crate::tree::Frontier;
 use crate::{Error, Hash, Journal};
 
 /// The number of records and sessions that are read at a time.
@@ -40,7 +40,7 @@ pub async fn export(
         out,
         objects: HashSet::new(),
         heads: BTreeMap::new(),
-        tree: Tree::default(),
+        tree: Frontier::default(),
         records: 0,
     };
     if let Some(session) = session {
@@ -82,7 +82,7 @@ struct Export<'a, W> {
     out: &'a mut W,
     objects: HashSet<Hash>,
     heads: BTreeMap<Uuid, TrailerHead>,
-    tree: Tree,
+    tree: Frontier,
     records: u64,
 }
 

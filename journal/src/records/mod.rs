@@ -5,8 +5,8 @@
 //!
 //! Read `append` first (one atomic append), then `record` and `line` (how a record is read and
 //! kept) and `draft` (how it is written). `limits` and `admission` say which appends are accepted.
-//! Beside them: `open_work`, `plain_line` and `outline` (fast readers), `timestamp`, `merkle` (the
-//! root over all records), `export_lines` (the lines of an export that are not records).
+//! Beside them: `open_work`, `plain_line` and `outline` (fast readers), `timestamp`, `export_lines`
+//! (the lines of an export that are not records).
 
 pub(crate) mod admission;
 pub(crate) mod append;
@@ -14,7 +14,6 @@ pub(crate) mod draft;
 pub(crate) mod export_lines;
 pub(crate) mod limits;
 pub(crate) mod line;
-pub(crate) mod merkle;
 pub(crate) mod open_work;
 pub(crate) mod outline;
 mod plain_line;

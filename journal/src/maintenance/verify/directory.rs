@@ -9,12 +9,12 @@ use crate::files::disk::RealDisk;
 use crate::files::swap::{LOG_NEW, Names};
 use crate::index::{Index, refused_by_disk};
 use crate::log::{Written, is_full};
-use crate::records::merkle::Tree;
 use crate::store::directory::claim::{Directory, Others};
 use crate::store::directory::closed;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
 use crate::store::survey::{self, Streams, Survey};
+use crate::tree::Frontier;
 use crate::{Error, Hash};
 
 /// The note for a journal without an index.
@@ -176,7 +176,7 @@ fn open_index(
 
 fn report(streams: Streams, objects: u64, notes: Vec<String>) -> Report {
     let heads = streams.heads();
-    let mut tree = Tree::default();
+    let mut tree = Frontier::default();
     tree.extend(streams.leaves());
     let root: Hash = tree.root();
     let sessions = heads.keys().filter(|session| !session.is_nil()).count() as u64;

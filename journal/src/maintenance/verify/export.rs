@@ -11,8 +11,8 @@ use super::report::Report;
 use crate::records::export_lines::{ObjectLine, Trailer, TrailerLine};
 use crate::records::limits::{OBJECT_LIMIT, RECORD_LIMIT};
 use crate::records::line::Place;
-use crate::records::merkle::Tree;
 use crate::store::survey::{Finding, Streams};
+use crate::tree::Frontier;
 use crate::{Error, Hash, Object, Record};
 
 const OBJECT: &[u8] = b"{\"object\":";
@@ -151,7 +151,7 @@ pub(crate) enum Seen {
 #[derive(Default)]
 pub(crate) struct Check {
     streams: Streams,
-    tree: Tree,
+    tree: Frontier,
     objects: HashSet<Hash>,
     object_lines: u64,
     trailer: Option<Trailer>,
