@@ -213,7 +213,9 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    /// Wraps an error of the operating system, with the operation that it rejected, such as
+    /// "write the export".
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
     }

@@ -36,4 +36,4 @@ pub use records::line::Line;
 pub use records::outline::Outline;
 pub use records::record::{Actor, Record};
 pub use recount_text::json::Unreadable;
-pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress};
+pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress, own_append};

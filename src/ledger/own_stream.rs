@@ -1,6 +1,6 @@
 //! Appends to the journal's own stream, whose id is nil.
 
-use recount_journal::{Append, Draft, Hash, Head};
+use recount_journal::{Head, own_append};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -25,22 +25,8 @@ impl Ledger {
     ) -> Result<Option<Seq>, Error> {
         let unwritable = |source| Error::Unwritable { session, source };
         let body = serde_json::to_string(body).map_err(unwritable)?;
-        let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
-            (head.seq, head.hash, head.at_us)
-        });
-        let line = Draft {
-            session: Uuid::nil(),
-            seq: seq + 1,
-            // Times in the stream must not decrease if the clock was set back.
-            at_us: now.0.max(last_us),
-            kind,
-            cause: None,
-            actor: recount_journal::Actor::new(actor.as_str()),
-            body: &body,
-            prev,
-        }
-        .line();
-        let append = Append::new(Uuid::nil(), seq, vec![line]);
+        let actor = recount_journal::Actor::new(actor.as_str());
+        let append = own_append(head.as_ref(), now.0, actor, kind, &body);
         match self.journal().append(append).await {
             Ok(head) => Ok(Some(Seq(head.seq))),
             Err(recount_journal::Error::Conflict { .. }) => Ok(None),

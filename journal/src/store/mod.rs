@@ -23,4 +23,4 @@ pub use disk_journal::DiskJournal;
 pub use group_commit::metrics::Metrics;
 pub use opening::options::Options;
 pub use opening::settings::Progress;
-pub use system::{After, IndexState, Opened};
+pub use system::{After, IndexState, Opened, own_append};

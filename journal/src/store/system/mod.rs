@@ -8,4 +8,5 @@ mod opened;
 mod stream;
 
 pub use opened::{After, IndexState, Opened};
+pub use stream::own_append;
 pub(crate) use stream::{CLOSED, closed, head_of, opened, repaired};

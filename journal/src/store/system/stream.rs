@@ -21,15 +21,27 @@ pub(crate) fn opened(head: Option<&Head>, now_us: i64, program: &str, opened: &O
         "index": opened.index.to_string(),
     });
     let body = json!({"program": program, "after": after, "recovered": recovered});
-    append(head, now_us, "journal_opened", &body.to_string())
+    own_append(
+        head,
+        now_us,
+        Actor::new("journal"),
+        "journal_opened",
+        &body.to_string(),
+    )
 }
 
 pub(crate) fn closed(head: Option<&Head>, now_us: i64) -> Append {
-    append(head, now_us, CLOSED, "{}")
+    own_append(head, now_us, Actor::new("journal"), CLOSED, "{}")
 }
 
 pub(crate) fn repaired(head: Option<&Head>, now_us: i64, body: &str) -> Append {
-    append(head, now_us, "journal_repaired", body)
+    own_append(
+        head,
+        now_us,
+        Actor::new("journal"),
+        "journal_repaired",
+        body,
+    )
 }
 
 /// The head of the stream after an append of the journal itself.
@@ -43,7 +55,28 @@ pub(crate) fn head_of(append: &Append) -> Option<Head> {
     })
 }
 
-fn append(head: Option<&Head>, now_us: i64, kind: &str, body: &str) -> Append {
+/// The append of one record to the journal's own stream, behind `head`.
+///
+/// Records that concern a whole journal are there, such as pauses, erasures and checkpoints. If
+/// another writer was faster, the journal rejects the append with [`Conflict`](crate::Error).
+///
+/// ```
+/// use recount_journal::{Actor, Journal, MemoryJournal, block_on, own_append};
+/// use uuid::Uuid;
+///
+/// let journal = MemoryJournal::new();
+/// let head = block_on(journal.head(Uuid::nil()))?;
+/// let append = own_append(head.as_ref(), 1_000, Actor::new("journal"), "inspected", "{}");
+/// assert_eq!(block_on(journal.append(append))?.seq, 1);
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+pub fn own_append(
+    head: Option<&Head>,
+    now_us: i64,
+    actor: Actor,
+    kind: &str,
+    body: &str,
+) -> Append {
     let (seq, prev, last_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
         (head.seq, head.hash, head.at_us)
     });
@@ -56,7 +89,7 @@ fn append(head: Option<&Head>, now_us: i64, kind: &str, body: &str) -> Append {
         at_us,
         kind,
         cause: None,
-        actor: Actor::new("journal"),
+        actor,
         body,
         prev,
     }

@@ -1,0 +1,228 @@
+//! Checkpoints behind a journal: after answers to approvals, every so many records, every so much
+//! time, and at the close.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::Clock;
+use recount::session::Timestamp;
+use recount_journal::{Actor, Append, Commit, Error, Journal, own_append};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::checkpoint::Checkpoint;
+use crate::kept_tree::KeptTree;
+use crate::note::Note;
+use crate::signer::Signer;
+
+/// The kind of the record with a checkpoint, in the journal's own stream.
+pub const CHECKPOINT_SIGNED: &str = "checkpoint_signed";
+
+/// The kind of the record with an answer to an approval.
+const ANSWERED: &str = "confirmation_answered";
+
+/// When checkpoints are made, and who signs them.
+#[derive(Debug)]
+pub struct Checkpoints {
+    /// The name of the journal in them.
+    pub origin: String,
+    /// The signers. A checkpoint is made if at least one of them signs.
+    pub signers: Vec<Signer>,
+    /// The number of records after which one is made.
+    pub every_records: u64,
+    /// The time after which one is made, if there are records since the last one.
+    pub every: Duration,
+}
+
+/// The body of a record with a checkpoint.
+///
+/// ```json
+/// {"size":42,"note":"example.com/journal\n42\nCsUYapGG…\n\n— example.com/journal Az3grl…\n"}
+/// ```
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SignedCheckpoint {
+    /// The number of records that it is about, which precede this one in the log.
+    pub size: u64,
+    /// The signed note.
+    pub note: String,
+}
+
+/// The task that makes checkpoints.
+pub struct Following {
+    checkpoints: Checkpoints,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    tree: KeptTree,
+    /// The number of records in the last checkpoint and its own record.
+    done: u64,
+    /// True if an answer is on record since the last checkpoint.
+    answered: bool,
+    due: Timestamp,
+}
+
+impl Following {
+    /// Continues the tree of the journal at `path`.
+    ///
+    /// # Errors
+    /// Those of reading the journal and the folder of its tree.
+    pub async fn open(
+        checkpoints: Checkpoints,
+        path: &Path,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let tree = KeptTree::open(path, &*journal).await?;
+        let due = after(clock.now(), checkpoints.every);
+        Ok(Self {
+            checkpoints,
+            journal,
+            clock,
+            done: tree.tree().size(),
+            tree,
+            answered: false,
+            due,
+        })
+    }
+
+    /// Makes checkpoints until it is asked to stop, and then a last one. A signer that fails is
+    /// told in the log, and asked again for the next checkpoint.
+    ///
+    /// # Errors
+    /// Those of reading the journal and of writing to it, but not that it is closed.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+        loop {
+            if self.is_due() {
+                self.checkpoint().await?;
+            }
+            let timer = self.clock.reached(self.due);
+            let journal = Arc::clone(&self.journal);
+            tokio::select! {
+                biased;
+                stopped = stop.wait_for(|it| *it) => {
+                    drop(stopped);
+                    break;
+                }
+                commit = journal.follow(self.tree.position()) => self.take(&commit?)?,
+                () = timer, if self.has_news() => {}
+            }
+        }
+        self.finish().await
+    }
+
+    /// Reads what is left of the journal, and makes the last checkpoint.
+    ///
+    /// # Errors
+    /// As [`run`](Following::run).
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        let end = self.journal.position().await?;
+        while self.tree.position() < end {
+            let commit = self.journal.follow(self.tree.position()).await?;
+            self.take(&commit)?;
+        }
+        if self.has_news() {
+            self.checkpoint().await?;
+        }
+        self.tree.save().map_err(Error::io("save the tree"))
+    }
+
+    fn take(&mut self, commit: &Commit) -> Result<(), Error> {
+        if !self.has_news() {
+            self.due = after(self.clock.now(), self.checkpoints.every);
+        }
+        let lines = commit.appends.iter().flat_map(|(_, lines)| lines);
+        self.answered |= lines.clone().any(|line| is_of_kind(line.bytes(), ANSWERED));
+        self.tree
+            .take(commit)
+            .map_err(Error::io("write the leaves of the tree"))
+    }
+
+    fn has_news(&self) -> bool {
+        self.tree.tree().size() > self.done
+    }
+
+    fn is_due(&self) -> bool {
+        let size = self.tree.tree().size();
+        let is_full = size.saturating_sub(self.done) >= self.checkpoints.every_records;
+        self.has_news() && (self.answered || is_full || self.clock.now() >= self.due)
+    }
+
+    /// Signs the tree and records the checkpoint.
+    async fn checkpoint(&mut self) -> Result<(), Error> {
+        self.answered = false;
+        self.due = after(self.clock.now(), self.checkpoints.every);
+        let Some(note) = self.sign().await else {
+            return Ok(());
+        };
+        let size = self.tree.tree().size();
+        let body = SignedCheckpoint {
+            size,
+            note: note.to_string(),
+        };
+        self.record(&body).await?;
+        // Its record, and those before it, are no reason for another checkpoint.
+        let recorded = |commit: &Commit| {
+            let own = commit.appends.iter().filter(|(stream, _)| stream.is_nil());
+            let mut lines = own.flat_map(|(_, lines)| lines);
+            lines.any(|line| is_of_kind(line.bytes(), CHECKPOINT_SIGNED))
+        };
+        loop {
+            let before = self.tree.tree().size();
+            let commit = self.journal.follow(self.tree.position()).await?;
+            self.take(&commit)?;
+            if recorded(&commit) {
+                let others = before > size || self.tree.tree().size() > before + 1;
+                self.done = if others { size } else { size + 1 };
+                break;
+            }
+        }
+        self.tree.save().map_err(Error::io("save the tree"))
+    }
+
+    async fn sign(&self) -> Option<Note> {
+        let tree = self.tree.tree();
+        let made = Checkpoint::new(&self.checkpoints.origin, tree.size(), tree.root())
+            .map_err(|error| error.to_string())
+            .and_then(|it| Note::new(it.to_string()).map_err(|error| error.to_string()));
+        let mut note = match made {
+            Ok(note) => note,
+            Err(error) => {
+                tracing::error!(%error, "no checkpoint was made");
+                return None;
+            }
+        };
+        for signer in &self.checkpoints.signers {
+            if let Err(error) = signer.sign(&mut note).await {
+                tracing::error!(%error, "a checkpoint lacks a signature");
+            }
+        }
+        let is_signed = !note.signatures().is_empty();
+        is_signed.then_some(note)
+    }
+
+    async fn record(&self, body: &SignedCheckpoint) -> Result<(), Error> {
+        let body = serde_json::to_string(body)
+            .map_err(|error| Error::io("write a checkpoint")(error.into()))?;
+        let now = self.clock.now();
+        loop {
+            let head = self.journal.head(Uuid::nil()).await?;
+            let actor = Actor::new("journal");
+            let append: Append = own_append(head.as_ref(), now.0, actor, CHECKPOINT_SIGNED, &body);
+            match self.journal.append(append).await {
+                // Another writer was faster.
+                Err(Error::Conflict { .. }) => {}
+                appended => return appended.map(drop),
+            }
+        }
+    }
+}
+
+fn after(now: Timestamp, time: Duration) -> Timestamp {
+    let time = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    Timestamp(now.0.saturating_add(time))
+}
+
+fn is_of_kind(line: &[u8], kind: &str) -> bool {
+    recount_journal::Outline::of(line).is_ok_and(|it| it.kind == kind)
+}

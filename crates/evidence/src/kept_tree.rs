@@ -1,0 +1,226 @@
+//! The tree of a journal, kept in a folder beside its log, so that no one need read the whole log
+//! for a root or a proof.
+//!
+//! The folder is a cache: everything in it follows from the log, and it may be removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use recount_journal::tree::Frontier;
+use recount_journal::{Commit, Error, Hash, Journal};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::leaves::Leaves;
+
+/// The bytes of a leaf.
+const LEAF: u64 = 32;
+
+/// The maximum length of a mark, in bytes.
+const MARK_MAX: u64 = 64 << 10;
+
+/// The bytes of leaves that wait in memory before they are written.
+const WAITING: usize = 64 << 10;
+
+/// The state of the tree after a commit, as `tree/mark` has it.
+///
+/// A repaired or restored journal may number its commits anew, so the mark names the last record of
+/// its commit, too.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+struct Mark {
+    /// The position of the commit.
+    position: u64,
+    /// The stream and the hash of the last record.
+    last: Option<(Uuid, Hash)>,
+    /// The number of leaves.
+    size: u64,
+    /// The roots of the full subtrees, the largest first.
+    subtrees: Vec<Hash>,
+}
+
+/// The tree of a journal and its leaves in a file.
+#[derive(Debug)]
+pub struct KeptTree {
+    folder: PathBuf,
+    file: File,
+    waiting: Vec<u8>,
+    tree: Frontier,
+    position: u64,
+    last: Option<(Uuid, Hash)>,
+}
+
+impl KeptTree {
+    /// Opens the folder `tree` of a journal, and creates it if there is none. A tree that is not
+    /// that of the journal begins anew.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the errors of reading the journal.
+    pub async fn open(path: &Path, journal: &dyn Journal) -> Result<Self, Error> {
+        let folder = path.join("tree");
+        let name = folder.display().to_string();
+        let kept = Self::read(folder).map_err(Error::io(format!("open {name}")))?;
+        match kept.is_of(journal).await? {
+            true => Ok(kept),
+            false => kept.anew().map_err(Error::io(format!("write {name}"))),
+        }
+    }
+
+    fn read(folder: PathBuf) -> io::Result<Self> {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(folder.join("leaves"))?;
+        let mark = mark_in(&folder);
+        let known = mark.filter(|mark| {
+            let length = file.metadata().map_or(0, |it| it.len());
+            mark.size.checked_mul(LEAF).is_some_and(|it| it <= length)
+        });
+        let mark = known.unwrap_or_default();
+        let tree = Frontier::resume(mark.size, &mark.subtrees);
+        let (tree, mark) = match tree {
+            Some(tree) => (tree, mark),
+            None => (Frontier::default(), Mark::default()),
+        };
+        // What follows the mark was not synced.
+        file.set_len(mark.size * LEAF)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self {
+            folder,
+            file,
+            waiting: Vec::new(),
+            tree,
+            position: mark.position,
+            last: mark.last,
+        })
+    }
+
+    /// True if the journal has the commit of the mark.
+    async fn is_of(&self, journal: &dyn Journal) -> Result<bool, Error> {
+        has_commit(journal, self.position, self.last).await
+    }
+
+    fn anew(mut self) -> io::Result<Self> {
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.waiting.clear();
+        (self.tree, self.position, self.last) = (Frontier::default(), 0, None);
+        Ok(self)
+    }
+
+    /// The tree up to the last taken commit.
+    pub fn tree(&self) -> &Frontier {
+        &self.tree
+    }
+
+    /// The position of the last taken commit.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Takes the records of the next commit.
+    ///
+    /// # Errors
+    /// The leaves cannot be written.
+    pub fn take(&mut self, commit: &Commit) -> io::Result<()> {
+        for (stream, lines) in &commit.appends {
+            for line in lines {
+                let leaf = line.leaf();
+                self.tree.push(leaf);
+                self.waiting.extend_from_slice(leaf.as_bytes());
+                self.last = Some((*stream, leaf));
+            }
+        }
+        self.position = commit.position;
+        if self.waiting.len() >= WAITING {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Syncs the leaves, and then the mark that says how many there are.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn save(&mut self) -> io::Result<()> {
+        self.write()?;
+        self.file.sync_data()?;
+        let mark = Mark {
+            position: self.position,
+            last: self.last,
+            size: self.tree.size(),
+            subtrees: self.tree.subtrees().collect(),
+        };
+        let (mut draft, path) = recount_text::files::draft::beside(&self.folder.join("mark"))?;
+        draft.write_all(&serde_json::to_vec(&mark)?)?;
+        draft.sync_data()?;
+        fs::rename(path, self.folder.join("mark"))
+    }
+
+    /// Reads all leaves of a journal, with those that are kept beside it if they are sound. It
+    /// writes nothing.
+    ///
+    /// # Errors
+    /// The errors of reading the journal.
+    pub async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Error> {
+        if let Some((mark, mut leaves)) = leaves_in(&path.join("tree"))
+            && has_commit(journal, mark.position, mark.last).await?
+        {
+            leaves.read_after(journal, mark.position).await?;
+            return Ok(leaves);
+        }
+        Leaves::of(journal).await
+    }
+}
+
+/// True if a journal has this commit, with this last record.
+async fn has_commit(
+    journal: &dyn Journal,
+    position: u64,
+    last: Option<(Uuid, Hash)>,
+) -> Result<bool, Error> {
+    if position == 0 {
+        return Ok(last.is_none());
+    }
+    if position > journal.position().await? {
+        return Ok(false);
+    }
+    let commit = journal.follow(position - 1).await?;
+    let found = commit.appends.last();
+    let found = found.and_then(|(stream, lines)| Some((*stream, lines.last()?.leaf())));
+    Ok(commit.position == position && found == last)
+}
+
+fn mark_in(folder: &Path) -> Option<Mark> {
+    let mut text = Vec::new();
+    let file = File::open(folder.join("mark")).ok()?;
+    file.take(MARK_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The leaves of a folder, if they have the root that its mark says.
+fn leaves_in(folder: &Path) -> Option<(Mark, Leaves)> {
+    let mark = mark_in(folder)?;
+    let mut bytes = Vec::new();
+    let file = File::open(folder.join("leaves")).ok()?;
+    let length = mark.size.checked_mul(LEAF)?;
+    file.take(length).read_to_end(&mut bytes).ok()?;
+    let leaves = bytes.as_chunks::<32>().0.iter();
+    let leaves: Leaves = leaves.map(|it| Hash::from_bytes(*it)).collect();
+    let tree = Frontier::resume(mark.size, &mark.subtrees)?;
+    (leaves.root_at(mark.size)? == tree.root()).then_some((mark, leaves))
+}
