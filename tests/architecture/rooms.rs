@@ -151,6 +151,21 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/evidence/src",
+        path: "crate",
+        order: &[
+            "keys",
+            "note",
+            "checkpoint",
+            "log_proof",
+            "leaves",
+            "kept_tree",
+            "signer",
+            "following",
+            "recorded",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],

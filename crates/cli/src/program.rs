@@ -12,7 +12,9 @@ use crate::development::{Fixtures, Policy, Simulate};
 use crate::failures::{Exit, Failure};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
 use crate::journal::unknown_kinds;
-use crate::maintenance::{Backup, Compact, Export, Import, Repair, Restore, Verify};
+use crate::maintenance::{
+    Backup, Checkpoint, Compact, Export, Import, Prove, Repair, Restore, Verify,
+};
 use crate::operator::{
     Approve, Cancel, Claim, Deny, Erase, Finish, Leaves, ListHolds, Pause, Pauses, Pending,
     PlaceHold, Reconcile, Release, Renew, RespondCall, Revoke, Settle, Unhold, Unpause,
@@ -130,6 +132,8 @@ enum Command {
     Backup(Backup),
     Restore(Restore),
     Verify(Verify),
+    Checkpoint(Checkpoint),
+    Prove(Prove),
     Repair(Repair),
     Compact(Compact),
     Replay(Replay),
@@ -228,6 +232,8 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Backup(it) => it.run(screen).await,
         Command::Restore(it) => it.run(screen).await,
         Command::Verify(it) => it.run(screen).await,
+        Command::Checkpoint(it) => it.run(screen).await,
+        Command::Prove(it) => it.run(screen).await,
         Command::Repair(it) => it.run(screen).await,
         Command::Compact(it) => it.run(screen).await,
         Command::Replay(it) => it.run(screen).await,

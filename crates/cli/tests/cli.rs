@@ -46,6 +46,8 @@ mod doors;
 mod encrypting;
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/evidence.rs"]
+mod evidence;
 #[path = "cli/exit_codes.rs"]
 mod exit_codes;
 #[path = "cli/exported.rs"]

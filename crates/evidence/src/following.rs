@@ -23,7 +23,7 @@ pub const CHECKPOINT_SIGNED: &str = "checkpoint_signed";
 /// The kind of the record with an answer to an approval.
 const ANSWERED: &str = "confirmation_answered";
 
-/// When checkpoints are made, and who signs them.
+/// The settings of the checkpoints of a journal: their signers, and the reasons to make one.
 #[derive(Debug)]
 pub struct Checkpoints {
     /// The name of the journal in them.
@@ -108,23 +108,26 @@ impl Following {
                 () = timer, if self.has_news() => {}
             }
         }
-        self.finish().await
+        self.finish().await.map(drop)
     }
 
-    /// Reads what is left of the journal, and makes the last checkpoint.
+    /// Reads what is left of the journal, and makes a checkpoint if there are records since the
+    /// last one. `None` if there are none, or if no signer has signed.
     ///
     /// # Errors
     /// As [`run`](Following::run).
-    pub async fn finish(&mut self) -> Result<(), Error> {
+    pub async fn finish(&mut self) -> Result<Option<Note>, Error> {
         let end = self.journal.position().await?;
         while self.tree.position() < end {
             let commit = self.journal.follow(self.tree.position()).await?;
             self.take(&commit)?;
         }
-        if self.has_news() {
-            self.checkpoint().await?;
-        }
-        self.tree.save().map_err(Error::io("save the tree"))
+        let note = match self.has_news() {
+            true => self.checkpoint().await?,
+            false => None,
+        };
+        self.tree.save().map_err(Error::io("save the tree"))?;
+        Ok(note)
     }
 
     fn take(&mut self, commit: &Commit) -> Result<(), Error> {
@@ -149,11 +152,11 @@ impl Following {
     }
 
     /// Signs the tree and records the checkpoint.
-    async fn checkpoint(&mut self) -> Result<(), Error> {
+    async fn checkpoint(&mut self) -> Result<Option<Note>, Error> {
         self.answered = false;
         self.due = after(self.clock.now(), self.checkpoints.every);
         let Some(note) = self.sign().await else {
-            return Ok(());
+            return Ok(None);
         };
         let size = self.tree.tree().size();
         let body = SignedCheckpoint {
@@ -177,7 +180,8 @@ impl Following {
                 break;
             }
         }
-        self.tree.save().map_err(Error::io("save the tree"))
+        self.tree.save().map_err(Error::io("save the tree"))?;
+        Ok(Some(note))
     }
 
     async fn sign(&self) -> Option<Note> {

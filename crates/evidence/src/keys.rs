@@ -35,7 +35,8 @@ pub struct PublicKey {
 /// in its place. `note` of Go's standard tools reads and writes the same text.
 pub struct PrivateKey {
     name: String,
-    key: SigningKey,
+    // Two hundred bytes of tables.
+    key: Box<SigningKey>,
 }
 
 /// A text is no key.
@@ -109,7 +110,7 @@ impl PrivateKey {
         getrandom::fill(&mut *seed).map_err(NotAKey::NoRandomness)?;
         Ok(Self {
             name: name.to_owned(),
-            key: SigningKey::from_bytes(&seed),
+            key: Box::new(SigningKey::from_bytes(&seed)),
         })
     }
 
@@ -184,7 +185,7 @@ impl FromStr for PrivateKey {
         let (name, id, seed) = parts(rest, PRIVATE_FORM)?;
         let read = Self {
             name,
-            key: SigningKey::from_bytes(&seed),
+            key: Box::new(SigningKey::from_bytes(&seed)),
         };
         match read.public().id == id {
             true => Ok(read),

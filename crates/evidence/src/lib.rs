@@ -32,6 +32,7 @@ mod keys;
 mod leaves;
 mod log_proof;
 mod note;
+mod recorded;
 mod signer;
 
 pub use checkpoint::{Checkpoint, NotACheckpoint};
@@ -41,4 +42,5 @@ pub use keys::{NotAKey, PrivateKey, PublicKey};
 pub use leaves::Leaves;
 pub use log_proof::{LogProof, NotAProof, Unproven};
 pub use note::{NotANote, Note, NoteSignature, Unsigned};
+pub use recorded::{Recorded, on_record};
 pub use signer::{SignError, Signer};

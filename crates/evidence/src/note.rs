@@ -192,7 +192,7 @@ impl FromStr for Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n", self.text)?;
+        writeln!(f, "{}", self.text)?;
         self.signatures
             .iter()
             .try_for_each(|it| writeln!(f, "{it}"))

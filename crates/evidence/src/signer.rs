@@ -1,4 +1,4 @@
-//! What signs checkpoints: keys in this process, and commands of other users or devices.
+//! The signers of checkpoints: keys in this process, and commands of other users or devices.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub enum SignError {
     Ended {
         /// The program.
         program: String,
-        /// How it ended.
+        /// Its end.
         what: String,
     },
     /// The program printed no signature.

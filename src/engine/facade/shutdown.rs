@@ -48,6 +48,32 @@ impl Engine {
     /// # Errors
     /// If the journal cannot be written.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
+        self.shutdown_after(grace, async {}).await
+    }
+
+    /// Shuts down like [`shutdown`](Engine::shutdown), and awaits `last` just before the journal is
+    /// closed, when no session appends to it any more. A signature over everything on record has
+    /// its place there.
+    ///
+    /// ```
+    /// # async fn example(engine: recount::engine::Engine) -> Result<(), recount::engine::Error> {
+    /// use std::time::Duration;
+    /// let journal = engine.ledger().journal().clone();
+    /// let last = async move {
+    ///     let position = journal.position().await;
+    ///     println!("everything is on record: {position:?}");
+    /// };
+    /// engine.shutdown_after(Duration::from_secs(20), last).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn shutdown_after(
+        &self,
+        grace: Duration,
+        last: impl Future<Output = ()>,
+    ) -> Result<(), Error> {
         // An operator's answer from now on could spawn a task that would not be ended.
         self.stop_control().await;
         // Before any session drains: a freed slot must not go to a session that has not been told
@@ -98,6 +124,7 @@ impl Engine {
         };
         self.stop_following();
         self.shut_down_tools().await;
+        last.await;
         Ok(self.inner.ledger.journal().close().await?)
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Audit {
 
 #[derive(Subcommand)]
 enum About {
-    Decisions(Decisions),
+    Decisions(Box<Decisions>),
     Clock(Clock),
 }
 

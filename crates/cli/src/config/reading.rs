@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::access_reading::access;
 use super::agent_reading;
+use super::checkpoints::checkpoints;
 use super::document::{self, Node};
 use super::mistake::{Mistake, Place};
 use super::notify;
@@ -13,8 +14,18 @@ use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 10] = [
-    "listen", "journal", "keys", "tls", "access", "limits", "traces", "sinks", "routes", "agents",
+pub(super) const TOP: [&str; 11] = [
+    "listen",
+    "journal",
+    "keys",
+    "tls",
+    "access",
+    "limits",
+    "traces",
+    "checkpoints",
+    "sinks",
+    "routes",
+    "agents",
 ];
 
 /// The keys of `[keys]`.
@@ -77,6 +88,7 @@ fn settings(file: &Section<'_>) -> Settings {
             .map(|it| limits(&it))
             .unwrap_or_default(),
         traces: file.section("traces").and_then(|it| traces(&it)),
+        checkpoints: file.section("checkpoints").and_then(|it| checkpoints(&it)),
         sinks,
         routes,
         agents: agents

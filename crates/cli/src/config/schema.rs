@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::access_schema::access;
-use super::{notify, traces};
+use super::{checkpoints, notify, traces};
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -67,6 +67,11 @@ fn file() -> Value {
                 traces::schema(),
                 "The collector that takes the OpenTelemetry spans of sessions. Needs the feature \
                  otel.",
+            ),
+            (
+                "checkpoints",
+                checkpoints::schema(),
+                "The signed checkpoints of the journal. docs/evidence.md describes them.",
             ),
             (
                 "sinks",
@@ -363,7 +368,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{access_reading, agent_reading, notify, reading, traces};
+    use crate::config::{access_reading, agent_reading, checkpoints, notify, reading, traces};
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -388,6 +393,8 @@ mod tests {
         }
         assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
         assert_eq!(of("/properties/traces"), all(&traces::TRACES));
+        let checkpoints = all(&checkpoints::CHECKPOINTS);
+        assert_eq!(of("/properties/checkpoints"), checkpoints);
         assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
         assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::checkpoints::CheckpointSettings;
 use super::mistake::Place;
 use super::notify::{RouteSettings, SinkSettings};
 use super::section::Given;
@@ -24,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitSettings,
     /// The collector of traces, if there is one.
     pub(crate) traces: Option<TracesSettings>,
+    /// The checkpoints of the journal, if any are made.
+    pub(crate) checkpoints: Option<CheckpointSettings>,
     /// The sinks of notifications.
     pub(crate) sinks: Vec<SinkSettings>,
     /// The routes to them.

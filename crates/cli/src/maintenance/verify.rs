@@ -6,6 +6,8 @@ use clap::Args;
 use recount_journal::verify::{Finding, Report};
 use serde_json::{Value, json};
 
+use super::proof;
+use super::since::{Beginning, Since};
 use crate::failures::{Exit, Failure};
 use crate::journal::{exported, opening, verdict, verdict::Anchor};
 use crate::terminal::{Screen, Tone};
@@ -14,15 +16,19 @@ use recount_telling::one_line;
 /// Checks if a journal or an exported file was damaged or altered.
 ///
 /// Verifies every hash and chain, and the log against the index or the file against its trailer. A
-/// forger who recomputes all of them is found only with a root that was kept elsewhere: keep the
-/// root that is printed here, and give it with --root later. Without it the verdict is "consistent,
-/// not anchored".
+/// forger who recomputes all of them is found only with something that was kept elsewhere: a
+/// checkpoint or an older export (--since), or the root that is printed here (--root). Without it
+/// the verdict is "consistent, not anchored".
+///
+/// A proof of `recount prove` is verified, too.
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The directory of a journal, or an exported file, compressed or not.
     path: PathBuf,
     #[command(flatten)]
     anchor: Anchor,
+    #[command(flatten)]
+    since: Since,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -30,16 +36,21 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        if proof::is_at(&self.path) {
+            return proof::verify(&self.path, &self.since, self.json, screen);
+        }
         let kind = match exported::is_at(&self.path) {
             true => "export",
             false => "journal",
         };
         let report = opening::verified(&self.path, screen)?;
-        let report = self.anchor.held_against(report);
+        let mut report = self.anchor.held_against(report);
+        let since = self.since.held_against(&self.path, &mut report, screen);
+        let since = since.await?;
         if self.json {
-            screen.json(&as_json(kind, &report))?;
+            screen.json(&as_json(kind, &report, since.as_ref()))?;
         } else {
-            show(kind, &report, screen)?;
+            show(kind, &report, since.as_ref(), screen)?;
         }
         Ok(if report.is_sound() {
             Exit::Ok
@@ -49,13 +60,14 @@ impl Verify {
     }
 }
 
-fn as_json(kind: &str, report: &Report) -> Value {
+fn as_json(kind: &str, report: &Report, since: Option<&Beginning>) -> Value {
     let finding = |it: &Finding| json!({"session": it.session, "seq": it.seq, "what": it.what});
     let mut document = json!({
         "kind": kind,
         "sound": report.is_sound(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "notes": report.notes,
+        "since": since.map(|it| json!({"records": it.records, "signed_by": it.signed_by})),
     });
     if let (Value::Object(document), Value::Object(verdict)) =
         (&mut document, verdict::in_json(report))
@@ -65,8 +77,16 @@ fn as_json(kind: &str, report: &Report) -> Value {
     document
 }
 
-fn show(kind: &str, report: &Report, screen: &mut Screen) -> Result<(), Failure> {
-    let (tone, headline) = verdict::headline(kind, report);
+fn show(
+    kind: &str,
+    report: &Report,
+    since: Option<&Beginning>,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let (tone, headline) = match since {
+        Some(since) => (Tone::Good, since.headline(kind, report)),
+        None => verdict::headline(kind, report),
+    };
     screen.toned(tone, &headline)?;
     for finding in &report.findings {
         screen.line(&format!("  {}", one_line(&finding.to_string())))?;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::behind::{checkpoints, traces};
 use super::tls::Certificate;
-use super::{key_store, notify, proxy_socket, token_file, traces};
+use super::{key_store, notify, proxy_socket, token_file};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
@@ -74,6 +75,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     let (agents, mut mistakes) = config::load(settings);
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
+    mistakes.extend(checkpoints::mistakes(config));
     mistakes.extend(notify::mistakes(config));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());

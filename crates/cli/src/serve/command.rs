@@ -11,14 +11,15 @@ use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agents;
-use super::clock;
+use super::behind::checkpoints::{self, Signing};
+use super::behind::clock;
+use super::behind::traces::{self, Traces};
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::notify::{self, Notifications};
 use super::options::Options;
 use super::proxy_socket::ProxySocket;
 use super::reload::Reloader;
 use super::tls::Certificate;
-use super::traces::{self, Traces};
 use super::{start, token_file};
 use crate::config::{self, Config};
 use crate::failures::{Exit, Failure};
@@ -55,6 +56,7 @@ struct Running {
     service: Service,
     connections: Connections,
     traces: Traces,
+    signing: Signing,
     notifications: Notifications,
 }
 
@@ -72,6 +74,7 @@ impl Serve {
         mistakes.extend(config.unreachable());
         mistakes.extend(traces::mistakes(&config));
         mistakes.extend(notify::mistakes(&config));
+        mistakes.extend(checkpoints::mistakes(&config));
         config.sound(mistakes)?;
         let tokens = Arc::new(token_file::at_start(&config)?);
         let access = start::access(&config, tokens.clone())?;
@@ -100,6 +103,7 @@ impl Serve {
         // Until the service ends.
         let _clock = clock::watch(engine.ledger().clone(), clock::of_system()).await;
         let traces = traces::start(&config, &engine).await?;
+        let signing = checkpoints::start(&config, &engine).await?;
         let url = url(&config, address);
         let notifications = Notifications::start(&config, &engine, url).await?;
         // Set once, before the first request to reload.
@@ -122,6 +126,7 @@ impl Serve {
             service,
             connections,
             traces,
+            signing,
             notifications,
         };
         let greeted = self.greet(&config, address, &access, screen);
@@ -211,7 +216,8 @@ impl Running {
         // follow with the next start.
         tokio::join!(self.traces.stop(), self.notifications.stop());
         let rest = grace.saturating_sub(begun.elapsed());
-        let shut = self.engine.shutdown(rest).await;
+        let last = self.signing.stop();
+        let shut = self.engine.shutdown_after(rest, last).await;
         // Requests that wait for a session have ended with it.
         self.connections.ended(LAST_RESPONSES).await;
         self.connections.cut().await;

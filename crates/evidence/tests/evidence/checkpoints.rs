@@ -125,7 +125,12 @@ async fn tree_goes_on_after_a_restart_and_without_its_folder() {
     let clock = ManualClock::new();
     for round in 0..6 {
         let journal = open(&path);
-        add(&*journal, session(round + 1), &["a", "confirmation_answered"]).await;
+        add(
+            &*journal,
+            session(round + 1),
+            &["a", "confirmation_answered"],
+        )
+        .await;
         let mut task = following(settings(key()), &path, &journal, &clock).await;
         task.finish().await.unwrap();
         // `on_record` compares each root with the records.

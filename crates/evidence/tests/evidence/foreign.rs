@@ -43,8 +43,8 @@ proptest! {
         let path = leaves.inclusion(index as u64, size).unwrap();
         prop_assert_eq!(theirs.prove_inclusion(index).as_bytes().to_vec(), bytes_of(&path));
         let leaf = leaves.get(index as u64).unwrap();
-        tlog_tiles::tlog::check_record(&tlog_path(&path), size, tlog(root), index as u64, tlog(leaf))
-            .unwrap();
+        let (theirs_path, index) = (tlog_path(&path), index as u64);
+        tlog_tiles::tlog::check_record(&theirs_path, size, tlog(root), index, tlog(leaf)).unwrap();
 
         let older = older.index(lines.len()) as u64 + 1;
         let path = leaves.consistency(older, size).unwrap();

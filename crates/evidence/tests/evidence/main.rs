@@ -1,5 +1,9 @@
 //! Trees, notes, checkpoints and proofs, also as foreign programs read them.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
 
 mod checkpoints;
 mod foreign;

@@ -1,5 +1,9 @@
 //! Files are read as they were written, and hurt ones have errors of their own.
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise"
+)]
 
 use std::io::{ErrorKind, Read, Write};
 

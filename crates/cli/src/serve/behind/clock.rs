@@ -22,7 +22,7 @@ const TIMESYNC: &str = "/run/systemd/timesync";
 /// Records a reading now and one every hour, until the handle is dropped.
 ///
 /// A reading that cannot be recorded is logged, because a service must not end with it.
-pub(super) async fn watch(
+pub(in crate::serve) async fn watch(
     ledger: Ledger,
     read: impl Fn() -> ClockReading + Send + 'static,
 ) -> AbortOnDropHandle<()> {
@@ -43,7 +43,7 @@ async fn observe(ledger: &Ledger, reading: &ClockReading) {
 }
 
 /// The clocks of this machine, for this process.
-pub(super) fn of_system() -> impl Fn() -> ClockReading + Send + 'static {
+pub(in crate::serve) fn of_system() -> impl Fn() -> ClockReading + Send + 'static {
     let process = Uuid::now_v7();
     let boot = std::fs::read_to_string(BOOT_ID).ok();
     let boot = boot.map(|it| it.trim().to_owned());

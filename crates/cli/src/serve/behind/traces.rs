@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::secret_file::private_text;
 use crate::config::{Config, Mistake};
 use crate::failures::Failure;
+use crate::serve::secret_file::private_text;
 use recount::engine::Engine;
 use recount_traces::{Endpoint, Exporter, Headers, Settings, Source};
 
@@ -15,15 +15,15 @@ const CURSOR: &str = "traces.json";
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
 /// The export of a service, if it has one.
-pub(super) struct Traces(Option<Exporter>);
+pub(in crate::serve) struct Traces(Option<Exporter>);
 
 /// The mistakes of `[traces]`.
-pub(super) fn mistakes(config: &Config) -> Vec<Mistake> {
+pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
     settings(config).err().into_iter().collect()
 }
 
 /// Starts the export.
-pub(super) async fn start(config: &Config, engine: &Engine) -> Result<Traces, Failure> {
+pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<Traces, Failure> {
     let settings =
         settings(config).map_err(|mistake| crate::config::wrong(config.name(), &[mistake]))?;
     let Some(settings) = settings else {
@@ -36,7 +36,7 @@ pub(super) async fn start(config: &Config, engine: &Engine) -> Result<Traces, Fa
 
 impl Traces {
     /// Sends what has ended until now, and stops.
-    pub(super) async fn stop(self) {
+    pub(in crate::serve) async fn stop(self) {
         if let Some(exporter) = self.0 {
             exporter.stop(LAST_SPANS).await;
         }

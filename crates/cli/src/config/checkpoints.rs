@@ -1,0 +1,90 @@
+//! The settings of `[checkpoints]`: when the tree of the journal is signed, and by what.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::schema::{table, text};
+use super::section::{Given, Section};
+
+/// The keys of `[checkpoints]`.
+pub(super) const CHECKPOINTS: [&str; 5] = ["origin", "keys", "signer", "every_records", "every"];
+
+/// The checkpoints that a service makes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CheckpointSettings {
+    /// The name of the journal in its checkpoints.
+    pub(crate) origin: Given<String>,
+    /// The files of the private keys that sign.
+    pub(crate) keys: Vec<Given<PathBuf>>,
+    /// The program that signs, with its arguments.
+    pub(crate) signer: Vec<String>,
+    pub(crate) every_records: Option<Given<u32>>,
+    pub(crate) every: Option<Given<Duration>>,
+}
+
+/// Reads `[checkpoints]`.
+pub(super) fn checkpoints(section: &Section<'_>) -> Option<CheckpointSettings> {
+    section.only(&CHECKPOINTS);
+    let (keys, signer) = (
+        section.paths("keys"),
+        section.some_texts("signer", "a word"),
+    );
+    let origin = section.required("origin", section.text("origin"))?;
+    if keys.is_empty() && signer.is_none() {
+        let what = "expected keys or a signer, found none: who signs the checkpoints?";
+        section.object(origin.mistake(what));
+    }
+    if origin.value.is_empty() || origin.value.chars().any(char::is_control) {
+        section.object(origin.mistake("expected one line, such as example.com/journal"));
+    }
+    let signer = signer.unwrap_or_default().into_iter();
+    Some(CheckpointSettings {
+        origin,
+        keys,
+        signer: signer.map(|it| it.value).collect(),
+        every_records: section.number("every_records", 1),
+        every: section.positive("every"),
+    })
+}
+
+/// The JSON Schema of `[checkpoints]`.
+pub(super) fn schema() -> Value {
+    let texts = json!({"type": "array", "items": text(), "minItems": 1});
+    table(
+        &["origin"],
+        [
+            (
+                "origin",
+                text(),
+                "The name of the journal in its checkpoints, such as example.com/journal.",
+            ),
+            (
+                "keys",
+                texts.clone(),
+                "The files of the private keys that sign, as `recount checkpoint key` writes them. \
+                 With several keys, a checkpoint has a signature of each. Not every user may be \
+                 able to read them.",
+            ),
+            (
+                "signer",
+                texts,
+                "A program that signs, and its arguments. It reads the text of the checkpoint and \
+                 prints lines of signatures. So a key can be out of this user's reach.",
+            ),
+            (
+                "every_records",
+                json!({"type": "integer", "minimum": 1}),
+                "The number of records after which a checkpoint is made; 10,000 by default. One is \
+                 also made after each answer to an approval, and at the end.",
+            ),
+            (
+                "every",
+                text(),
+                "The time after which a checkpoint is made if there are new records, such as 60s, \
+                 the default.",
+            ),
+        ],
+    )
+}
