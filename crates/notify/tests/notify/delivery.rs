@@ -97,7 +97,10 @@ async fn arguments_that_an_approver_changed_are_left_out() {
     let _notifier = world.notify(world.settings(vec![sink], routes)).await;
     let asked = world.ask("send").await;
     let data = receiver.next().await.json()["data"].clone();
-    assert_eq!((&data["hint"], &data["arguments"]["order"]), (&"Send?".into(), &"1001".into()));
+    assert_eq!(
+        (&data["hint"], &data["arguments"]["order"]),
+        (&"Send?".into(), &"1001".into())
+    );
     let edited = ToolConfirmation::confirmed().with_args(json!({"order": "1002"}));
     world.answer(&asked, edited).await;
     let message = receiver.next().await;

@@ -1,4 +1,4 @@
-//! Denying together the calls of a session that a person has seen, and the count of them afterwards.
+//! The denial of the calls of a session that a person has seen, and the count of them afterwards.
 
 use std::collections::BTreeSet;
 

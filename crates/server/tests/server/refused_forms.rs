@@ -49,7 +49,11 @@ async fn unseen_call_is_not_denied_with_the_others() {
     let csrf = hidden(&page, "csrf");
     let seen = hidden(&page, "seen");
     let first = handle.pending().await.unwrap().remove(0);
-    let answered = handle.answer(first.id, ToolConfirmation::confirmed(), Actor::embedder("bob"));
+    let answered = handle.answer(
+        first.id,
+        ToolConfirmation::confirmed(),
+        Actor::embedder("bob"),
+    );
     answered.await.unwrap();
     asks(&handle, &mut updates, "refund", json!({"cents": 7})).await;
     let all = format!("/sessions/{}/deny-all", handle.session_id());
@@ -61,7 +65,10 @@ async fn unseen_call_is_not_denied_with_the_others() {
     assert_eq!(open, ["{}", r#"{"cents":7}"#]);
     let page = ada.open(&place[5..]).await.text;
     assert!(page.contains("1 of 2 calls could be denied."), "{page}");
-    assert!(page.contains("2 newer calls of the session wait."), "{page}");
+    assert!(
+        page.contains("2 newer calls of the session wait."),
+        "{page}"
+    );
     for seen in ["", "none", "5 x"] {
         let unfit = ada.send(&all, &[("csrf", &csrf), ("seen", seen)]).await;
         assert_eq!(unfit.status, 422, "{seen}");
@@ -85,10 +92,22 @@ async fn refused_text_stays_in_its_field() {
     ];
     let wrong = ada.submit(&card, &answer, &allow).await;
     assert_eq!(wrong.status, 422, "{}", wrong.text);
-    assert!(wrong.text.contains("Nothing was recorded: "), "{}", wrong.text);
-    assert!(wrong.text.contains(r#"id="allowing" open"#), "{}", wrong.text);
+    assert!(
+        wrong.text.contains("Nothing was recorded: "),
+        "{}",
+        wrong.text
+    );
+    assert!(
+        wrong.text.contains(r#"id="allowing" open"#),
+        "{}",
+        wrong.text
+    );
     assert!(wrong.text.contains(r#"value="17""#), "{}", wrong.text);
-    assert!(!wrong.text.contains(r#"id="denying" open"#), "{}", wrong.text);
+    assert!(
+        !wrong.text.contains(r#"id="denying" open"#),
+        "{}",
+        wrong.text
+    );
     assert_eq!(handle.pending().await.unwrap().len(), 1);
 }
 
