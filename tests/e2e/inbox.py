@@ -307,7 +307,8 @@ def a_whole_session_is_denied(stage: Stage) -> None:
         open_details(page, "Deny all")
         page.get_by_label("Reason").fill("a mistake")
         stage.checked(page, "inbox-many")
-        page.get_by_role("button", name="Deny all calls of this session").click()
+        page.get_by_role("button", name="Deny these 3 calls").click()
+        expect(page.get_by_text("3 calls were denied.")).to_be_visible()
         page.goto("/inbox?label=tenant:many")
         expect(page.get_by_text("No call waits that fits the filters.")).to_be_visible()
 

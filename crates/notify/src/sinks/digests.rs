@@ -29,10 +29,12 @@ impl Daily {
         last.filter(|it| *it <= tomorrow).unwrap_or(before)
     }
 
-    /// The day of the digest that is due, if one is.
-    pub(super) fn due(&self, last: NaiveDate, now: Timestamp) -> Option<NaiveDate> {
+    /// The day of the digest that is due, if one is. Corrects a last digest in the future, as
+    /// [`last`](Daily::last) does: the clock may be set back while the sink runs.
+    pub(super) fn due(&self, last: &mut NaiveDate, now: Timestamp) -> Option<NaiveDate> {
+        *last = self.last(Some(*last), now);
         let (today, is_over) = self.today(now);
-        (is_over && last < today).then_some(today)
+        (is_over && *last < today).then_some(today)
     }
 
     /// The day, and true if the time of its digest is over.
@@ -64,16 +66,13 @@ mod tests {
 
     #[test]
     fn digest_is_due_once_a_day() {
-        assert_eq!(DAILY.due(date(27), at(28, 7)), None);
-        assert_eq!(DAILY.due(date(27), at(28, 8)), Some(date(28)));
-        assert_eq!(DAILY.due(date(28), at(28, 9)), None);
+        let due = |mut last, now| DAILY.due(&mut last, now);
+        assert_eq!(due(date(27), at(28, 7)), None);
+        assert_eq!(due(date(27), at(28, 8)), Some(date(28)));
+        assert_eq!(due(date(28), at(28, 9)), None);
+        assert_eq!(due(date(28), at(27, 9)), None, "the clock was set back");
         assert_eq!(
-            DAILY.due(date(28), at(27, 9)),
-            None,
-            "the clock was set back"
-        );
-        assert_eq!(
-            DAILY.due(date(20), at(28, 23)),
+            due(date(20), at(28, 23)),
             Some(date(28)),
             "one for all days"
         );
@@ -84,6 +83,14 @@ mod tests {
         assert_eq!(DAILY.last(None, at(28, 7)), date(27));
         assert_eq!(DAILY.last(None, at(28, 9)), date(28));
         assert_eq!(DAILY.last(Some(date(25)), at(28, 9)), date(25));
+    }
+
+    #[test]
+    fn clock_set_far_back_holds_back_no_digest() {
+        let mut last = NaiveDate::from_ymd_opt(2027, 1, 1).unwrap();
+        assert_eq!(DAILY.due(&mut last, at(27, 9)), None, "no second one today");
+        assert_eq!(DAILY.due(&mut last, at(28, 7)), None);
+        assert_eq!(DAILY.due(&mut last, at(28, 8)), Some(date(28)));
     }
 
     #[test]

@@ -53,10 +53,10 @@ impl SinkTask {
     /// Queues the digest, if it is due.
     pub(super) async fn digest_if_due(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let Some((daily, last)) = &self.daily else {
+        let Some((daily, last)) = &mut self.daily else {
             return Ok(());
         };
-        let Some(today) = daily.due(*last, now) else {
+        let Some(today) = daily.due(last, now) else {
             return Ok(());
         };
         let mut digest = std::mem::take(&mut self.state.day);

@@ -169,3 +169,41 @@ impl SinkTask {
         self.timers.add((session, request), call, asked, dues);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use recount::journal::seal::MemoryKeyStore;
+    use recount::prelude::{Actor, Agent, Engine, T, json};
+
+    use super::*;
+
+    /// The names of a request in a sealed session, over this ledger of its journal.
+    async fn names(over: impl FnOnce(&Ledger) -> Ledger) -> Names {
+        let pay = T::simple("pay", "Pays", |_| async { Ok(json!({"paid": true})) });
+        let agent = Agent::new().model("none").strict().sealed();
+        let agent = agent.tools(T::confirm(pay, "Pay?"));
+        let engine = Engine::in_memory().keys(Arc::new(MemoryKeyStore::default()));
+        let engine = engine.agent("shop", agent).open().await.unwrap();
+        let handle = engine.session("shop").open().await.unwrap();
+        let mut updates = handle.subscribe();
+        tokio::spawn(async move {
+            let by = Actor::embedder("pipeline");
+            // It waits for the approval.
+            let _ = handle.call_function("pay", json!({}), by).await;
+        });
+        let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+        assert!(asked.await.is_some(), "nothing was asked");
+        let mut pending = pending(&over(engine.ledger())).await.unwrap();
+        names_of_pending(pending.pop().unwrap())
+    }
+
+    /// An empty name would match the pattern `*`, and a route of all tools would be about the call.
+    #[tokio::test]
+    async fn sealed_request_has_no_names() {
+        let known = names(Ledger::clone).await;
+        let names_known = (known.tool.as_deref(), known.agent.as_deref());
+        assert_eq!(names_known, (Some("pay"), Some("shop")));
+        let sealed = names(|it| Ledger::new(it.journal().clone())).await;
+        assert_eq!((sealed.tool, sealed.agent), (None, None));
+    }
+}

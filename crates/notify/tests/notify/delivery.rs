@@ -1,7 +1,9 @@
 //! The messages of a webhook.
 
-use recount::prelude::ToolConfirmation;
+use recount::prelude::{Agent, Engine, T, ToolConfirmation, ToolContext, TypedTool, Value, json};
+use recount::session::Edits;
 use recount_notify::{Detail, Filter, Occasion, Pattern, Route};
+use serde_json::Map;
 
 use crate::receiver::Receiver;
 use crate::world::{World, route, webhook};
@@ -73,6 +75,39 @@ async fn message_has_as_much_as_its_sink_may_have() {
         assert!(!bare.text.contains(hidden), "{}", bare.text);
     }
     assert_ne!(bare.id(), whole.id());
+}
+
+/// A tool asks within its run, with the arguments that an approver has changed. Those of the model
+/// are not what the person would approve.
+#[tokio::test]
+async fn arguments_that_an_approver_changed_are_left_out() {
+    let (mut world, mut receiver) = (World::new().await, Receiver::start().await);
+    let asks = |_: Map<String, Value>, context: ToolContext| async move {
+        context.request_confirmation("Send it now?").await?;
+        Ok(json!({"sent": true}))
+    };
+    let send = TypedTool::with_context("send", "Sends", asks);
+    let send = T::confirm_edits(T::confirm(send, "Send?"), Edits::Allowed);
+    let agent = Agent::new().model("none").strict().tools(send);
+    let engine = Engine::in_memory().clock(world.clock.clone());
+    world.engine = engine.agent("support", agent).open().await.unwrap();
+    let mut sink = webhook("ops", &receiver);
+    sink.detail = Detail::Arguments;
+    let routes = vec![route("ops", &[Occasion::Asked])];
+    let _notifier = world.notify(world.settings(vec![sink], routes)).await;
+    let asked = world.ask("send").await;
+    let data = receiver.next().await.json()["data"].clone();
+    assert_eq!(
+        (&data["hint"], &data["arguments"]["order"]),
+        (&"Send?".into(), &"1001".into())
+    );
+    let edited = ToolConfirmation::confirmed().with_args(json!({"order": "1002"}));
+    world.answer(&asked, edited).await;
+    let message = receiver.next().await;
+    let data = message.json()["data"].clone();
+    assert_eq!(data["hint"], "Send it now?");
+    assert!(data.get("arguments").is_none(), "{data}");
+    assert!(!message.text.contains("1001"), "{}", message.text);
 }
 
 #[tokio::test]

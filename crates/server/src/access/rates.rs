@@ -121,10 +121,12 @@ impl<K: Ord> Buckets<K> {
             state.sweep_from = SWEEP_FROM.max(2 * state.full_at.len());
         }
         let at = state.full_at.entry(key).or_insert(now.0);
-        // A clock that was set back makes no client wait for more than one filling.
-        let debt = (*at - now.0).clamp(0, self.fill_us);
+        // A clock that was set back makes no client wait for more than one filling. A refusal must
+        // store the smaller debt, too: against the old time, each later request would be refused.
+        let debt = at.saturating_sub(now.0).clamp(0, self.fill_us);
         let next = debt + self.interval_us;
         if next > self.fill_us {
+            *at = now.0.saturating_add(debt);
             return Err(next - self.fill_us);
         }
         *at = now.0.saturating_add(next);
@@ -158,6 +160,11 @@ mod tests {
         }
         assert_eq!(take("a", 9000), Err(100), "a full bucket takes no more");
         assert_eq!(take("a", 0), Err(100), "the clock was set back");
+        assert_eq!(take("a", 99), Err(1));
+        assert_eq!(take("a", 100), Ok(()), "the bucket fills from the new time");
+        for _ in 0..3 {
+            assert_eq!(take("a", 400), Ok(()));
+        }
     }
 
     #[test]

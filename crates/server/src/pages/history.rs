@@ -131,7 +131,6 @@ fn searched(found: &Found, words: &[(&str, &str)], has_next: bool) -> Markup {
 
 impl Looked {
     fn of(params: &Params) -> Result<Looked, Problem> {
-        params.only(&["q", "decision", "cursor", "from"])?;
         let words = params.one("q")?.unwrap_or_default().trim();
         let length = words.chars().count();
         if length > WORDS_MAX {

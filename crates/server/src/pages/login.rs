@@ -50,7 +50,6 @@ pub(crate) async fn log_in(
         let allowed = [(header::ALLOW, HeaderValue::from_static("GET"))];
         return Ok((allowed, problem).into_response());
     }
-    params.only(&["token", "next"])?;
     let next = params.one("next")?.unwrap_or_default();
     let Some(token) = params.one("token")? else {
         return Ok(page(&frame, StatusCode::OK, next, None));

@@ -32,6 +32,7 @@
 mod assets;
 mod audit;
 mod card;
+mod denying;
 mod figures;
 mod frame;
 mod history;

@@ -5,7 +5,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::{
-    assets, audit, card, figures, frame, history, inbox, live, login, operations, sessions,
+    assets, audit, card, denying, figures, frame, history, inbox, live, login, operations, sessions,
 };
 use crate::service::Service;
 
@@ -23,7 +23,7 @@ fn guarded() -> Router<Service> {
         .route("/", get(inbox::root))
         .route("/inbox", get(inbox::show))
         .route("/history", get(history::show))
-        .route("/sessions/{id}/deny-all", post(card::deny_all))
+        .route("/sessions/{id}/deny-all", post(denying::deny_all))
         .route("/sessions/{id}/calls/{call}", get(card::show))
         .route("/sessions/{id}/calls/{call}/answer", post(card::answer))
         .route("/sessions/{id}/calls/{call}/respond", post(card::respond))

@@ -39,6 +39,13 @@ impl Params {
         Params(pairs.filter(|(_, value)| !value.is_empty()).collect())
     }
 
+    /// The parameters with these names. A page ignores others: mail gateways and link trackers add
+    /// theirs to the links of messages.
+    pub(crate) fn known(self, known: &[&str]) -> Params {
+        let pairs = self.0.into_iter();
+        Params(pairs.filter(|(name, _)| known.contains(&&**name)).collect())
+    }
+
     /// The names and values, without this parameter.
     pub(crate) fn pairs<'p>(
         &'p self,

@@ -3,6 +3,7 @@
 use axum::response::IntoResponse;
 use recount::control::confirmation;
 use recount::engine::{Operation, ToolConfirmation};
+use recount::ledger::PendingConfirmation;
 use recount::session::{RequestId, SessionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -129,19 +130,21 @@ pub(crate) async fn deny_all(
     InPath(id): InPath<String>,
     StrictOrEmpty(DenyAll { reason }): StrictOrEmpty<DenyAll>,
 ) -> Result<Outcomes, Problem> {
-    denied_all(&caller, session(&id)?, reason).await
+    denied_all(&caller, session(&id)?, reason, |_| true).await
 }
 
-/// Denies the open requests of a session, each on its own.
+/// Denies the open requests of a session that are chosen, each on its own.
 pub(crate) async fn denied_all(
     caller: &Caller,
     session: SessionId,
     reason: Option<String>,
+    is_chosen: impl Fn(&PendingConfirmation) -> bool,
 ) -> Result<Outcomes, Problem> {
     caller.session(session, Role::Approver).await?;
     let denial = reason.map_or_else(ToolConfirmation::default, ToolConfirmation::denied);
     let mut items = Vec::new();
-    for open in caller.ledger().pending_in(session).await? {
+    let open = caller.ledger().pending_in(session).await?;
+    for open in open.into_iter().filter(|it| is_chosen(it)) {
         let operation = Operation::Answer {
             request: open.id,
             given: Ok(denial.clone()),

@@ -74,6 +74,12 @@ impl Outcomes {
     pub(crate) fn of(items: Vec<OneOutcome>) -> Outcomes {
         Outcomes { items }
     }
+
+    /// The number of answers that are on record.
+    pub(crate) fn on_record(&self) -> usize {
+        let items = self.items.iter();
+        items.filter(|it| it.done.is_some()).count()
+    }
 }
 
 impl IntoResponse for Outcomes {

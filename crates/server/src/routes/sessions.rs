@@ -18,7 +18,7 @@ use crate::problems::{Code, Problem};
 use crate::requests::{Cursor, InPath, Params, Strict, session};
 
 /// The parameters of the listing.
-const LIST: [&str; 8] = [
+pub(crate) const LIST: [&str; 8] = [
     "agent", "label", "state", "since", "until", "text", "limit", "cursor",
 ];
 

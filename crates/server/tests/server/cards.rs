@@ -14,7 +14,7 @@ use crate::world::World;
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}\u{200b}\"'&";
 
 /// An engine with an agent whose tools ask in every way.
-async fn engine() -> Engine {
+pub(crate) async fn engine() -> Engine {
     let schema = json!({"type": "object", "required": ["cents"], "properties": {
         "cents": {"type": "integer", "maximum": 100}, "note": {"type": "string"}}});
     let refund = T::simple_with("refund", "Refunds", schema, |_| async {
@@ -41,7 +41,7 @@ async fn engine() -> Engine {
 }
 
 /// A session of the agent, with a label.
-async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
+pub(crate) async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
     let opening = engine.session("desk").label("tenant", tenant);
     let handle = opening.open().await.unwrap();
     let updates = handle.subscribe();
@@ -49,7 +49,7 @@ async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
 }
 
 /// Calls a tool and waits until it asks. Returns the path of the card.
-async fn asks(
+pub(crate) async fn asks(
     handle: &LiveHandle,
     updates: &mut Updates,
     tool: &str,
@@ -67,17 +67,17 @@ async fn asks(
     path(handle, call)
 }
 
-async fn recorded(updates: &mut Updates, kind: &str) {
+pub(crate) async fn recorded(updates: &mut Updates, kind: &str) {
     let found = updates.wait_for(|event| event.kind() == kind).await;
     assert!(found.is_some(), "the session has ended without {kind}");
 }
 
-fn path(handle: &LiveHandle, call: Seq) -> String {
+pub(crate) fn path(handle: &LiveHandle, call: Seq) -> String {
     format!("/sessions/{}/calls/{call}", handle.session_id())
 }
 
 /// A token of a person with these roles, as approvers name them.
-fn person(bench: &Bench, name: &str, roles: &[&str]) -> String {
+pub(crate) fn person(bench: &Bench, name: &str, roles: &[&str]) -> String {
     let new = NewToken::new(name).grant(Grant::everywhere(Role::Approver));
     let new = roles.iter().fold(new, |new, role| new.role(*role));
     let store = bench.access.tokens().unwrap();
@@ -285,58 +285,6 @@ async fn leave_for_the_session_can_be_revoked_on_the_card() {
 }
 
 #[tokio::test]
-async fn whole_session_is_denied_at_once() {
-    let bench = Bench::over(engine().await);
-    let (handle, mut updates) = session(&bench.engine, "acme").await;
-    asks(&handle, &mut updates, "refund", json!({"cents": 5})).await;
-    let card = asks(&handle, &mut updates, "refund", json!({"cents": 6})).await;
-    let ada = Browser::with(&bench, &person(&bench, "ada", &[])).await;
-    let all = format!("/sessions/{}/deny-all", handle.session_id());
-    let csrf = crate::page::hidden(&ada.open(&card).await.text, "csrf");
-    let denied = ada
-        .send(
-            &all,
-            &[("csrf", &csrf), ("reason", "enough"), ("next", "inbox")],
-        )
-        .await;
-    assert_eq!(denied.status, 303, "{}", denied.text);
-    assert_eq!(denied.headers["location"], "../../inbox");
-    assert!(handle.pending().await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn result_from_outside_is_supplied_on_the_card() {
-    let bench = Bench::over(engine().await);
-    let (handle, mut updates) = session(&bench.engine, "acme").await;
-    let calling = handle.clone();
-    drop(tokio::spawn(async move {
-        let by = Actor::embedder("pipeline");
-        let _ = calling.call_function("ship", json!({}), by).await;
-    }));
-    recorded(&mut updates, "tool_paused").await;
-    let card = path(&handle, handle.paused().await.unwrap()[0].call);
-    let approver = Browser::with(&bench, &person(&bench, "ada", &[])).await;
-    assert!(
-        !approver
-            .open(&card)
-            .await
-            .text
-            .contains("Supply the result</button>")
-    );
-    let root = Browser::with(&bench, &bench.admin()).await;
-    let respond = format!("{card}/respond");
-    let wrong = root.submit(&card, &respond, &[("result", "[1]")]).await;
-    assert_eq!(wrong.status, 422, "{}", wrong.text);
-    let sent = root
-        .submit(&card, &respond, &[("result", r#"{"tracking":"<b>1</b>"}"#)])
-        .await;
-    assert_eq!(sent.status, 303, "{}", sent.text);
-    let page = root.open(&card).await.text;
-    assert!(page.contains("The result came from outside"), "{page}");
-    assert!(page.contains("&lt;b&gt;1&lt;/b&gt;"), "{page}");
-}
-
-#[tokio::test]
 async fn viewer_sees_no_buttons_and_foreign_scope_is_unknown() {
     let world = World::new().await;
     let viewer = Browser::with(&world.bench, &world.tenant(Role::Viewer)).await;
@@ -361,6 +309,9 @@ async fn viewer_sees_no_buttons_and_foreign_scope_is_unknown() {
     );
     let sent = viewer.submit(&card, &answer, &yes).await;
     assert_eq!(sent.status, 403);
+    let all = format!("/sessions/{}/deny-all", world.own.session);
+    let sent = viewer.submit(&card, &all, &[]).await;
+    assert_eq!(sent.status, 403, "before the fields are checked");
     let inbox = viewer.open("/inbox").await.text;
     assert!(
         inbox.contains("own-text") && !inbox.contains(crate::world::FOREIGN),
@@ -463,7 +414,6 @@ async fn inbox_begins_with_what_expires_first() {
         none.contains("No call waits that fits the filters"),
         "{none}"
     );
-    assert_eq!(ada.open("/inbox?agnet=desk").await.status, 422);
 }
 
 #[tokio::test]

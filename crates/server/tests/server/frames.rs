@@ -7,6 +7,7 @@ use recount_server::{Grant, NewToken, Role};
 
 use crate::bench::Bench;
 use crate::page::{Browser, form, hidden, post};
+use crate::visitor::Visitor;
 use crate::world::{World, engine};
 
 #[tokio::test]
@@ -191,4 +192,33 @@ async fn root_leads_to_the_inbox_below_a_prefix() {
     assert_eq!(reply.status(), 303);
     // Relative to an address without a slash at its end.
     assert_eq!(reply.headers()["location"], "./recount/inbox");
+}
+
+/// Mail gateways and link trackers add parameters to the links of messages.
+#[tokio::test]
+async fn page_ignores_unknown_parameters() {
+    let world = World::new().await;
+    let root = Visitor::with(&world.bench, &world.bench.admin());
+    let own = &world.own;
+    let session = format!("/sessions/{}", own.session);
+    for page in [
+        "/inbox",
+        "/history",
+        "/sessions",
+        "/audit",
+        "/operations",
+        "/figures",
+        &session,
+        &format!("{session}/records/1"),
+        &format!("{session}/calls/{}", own.ended),
+    ] {
+        let reply = root.open(&format!("{page}?utm_source=mail&fbclid=1")).await;
+        assert_eq!(reply.status, 200, "{page}: {}", reply.text);
+        // A route under `/v1` would refuse it.
+        assert!(!reply.text.contains("utm_source"), "{page}: {}", reply.text);
+    }
+    let login = root.open("/login?next=inbox&utm_source=mail").await;
+    assert_eq!(login.status, 200, "{}", login.text);
+    let refused = root.open("/v1/sessions?utm_source=mail").await;
+    assert_eq!(refused.status, 422);
 }

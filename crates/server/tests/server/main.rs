@@ -39,6 +39,7 @@ mod operations;
 mod page;
 mod proxies;
 mod raw;
+mod refused_forms;
 mod repeating;
 mod reports;
 mod rests;

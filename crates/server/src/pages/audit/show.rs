@@ -45,8 +45,7 @@ pub(crate) async fn show(
     frame: Frame,
     params: Params,
 ) -> Result<Response, Problem> {
-    let params = params.given();
-    params.only(&KNOWN)?;
+    let params = params.given().known(&KNOWN);
     let found = Calls::read(&caller, filter(&params)?, &params).await?;
     let cursor = found.next.map(Cursor::text);
     let body = html! {

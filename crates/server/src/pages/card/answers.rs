@@ -5,16 +5,18 @@ use recount::ledger::PendingConfirmation;
 use recount::session::About;
 
 use super::loaded::{Loaded, card};
+use super::typed::Typed;
 use crate::access::Role;
+use crate::pages::denying;
 use crate::pages::frame::{Frame, said};
 
 /// The maximum number of characters of a reason.
 pub(super) const REASON_MAX: usize = 2_000;
 
 /// The forms for the state of the call. The script replaces them only when that state changes, so
-/// that it keeps what a person is typing.
-pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
-    let (state, forms) = forms(frame, it);
+/// that it keeps what a person is typing. A form that was refused has the text that was typed.
+pub(super) fn shown(frame: &Frame, it: &Loaded, typed: Typed<'_>) -> Markup {
+    let (state, forms) = forms(frame, it, typed);
     html! {
         section.card[forms.is_some()] id="answers" data-part data-state=(state)
             aria-label="Your answer" {
@@ -23,7 +25,7 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
     }
 }
 
-fn forms(frame: &Frame, it: &Loaded) -> (String, Option<Markup>) {
+fn forms(frame: &Frame, it: &Loaded, typed: Typed<'_>) -> (String, Option<Markup>) {
     let page = card(it.session, it.call.seq);
     if let Some(open) = it.open() {
         let state = format!("{}-{}", open.id, open.approvals.len());
@@ -32,17 +34,17 @@ fn forms(frame: &Frame, it: &Loaded) -> (String, Option<Markup>) {
         }
         let answers = html! {
             h2 { "Your answer" }
-            @if it.is_mine { (yes(frame, &page, it, open)) } @else { (not_yours(open)) }
-            (no(frame, &page, open))
-            @if it.open_in_session > 1 { (deny_all(frame, it)) }
+            @if it.is_mine { (yes(frame, &page, it, open, typed)) } @else { (not_yours(open)) }
+            (no(frame, &page, open, typed.with("answer", "no")))
+            @if it.open_in_session.len() > 1 { (deny_all(frame, it)) }
         };
         return (state, Some(answers));
     }
     if it.role >= Role::Operator && it.is_paused() {
-        return ("paused".to_owned(), Some(respond(frame, &page)));
+        return ("paused".to_owned(), Some(respond(frame, &page, typed)));
     }
     if it.role >= Role::Operator && it.call.is_unknown() && it.call.ended.is_some() {
-        return ("in-doubt".to_owned(), Some(reconcile(frame, &page)));
+        return ("in-doubt".to_owned(), Some(reconcile(frame, &page, typed)));
     }
     if let Some((leave, _)) = it.leave()
         && it.role >= Role::Approver
@@ -72,12 +74,23 @@ fn not_yours(open: &PendingConfirmation) -> Markup {
 }
 
 /// The ways to say yes.
-fn yes(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Markup {
+fn yes(
+    frame: &Frame,
+    page: &str,
+    it: &Loaded,
+    open: &PendingConfirmation,
+    typed: Typed<'_>,
+) -> Markup {
+    let plain = typed.with("answer", "yes");
     let approve = html! {
         (names(open))
         @if let Some(schema) = &open.payload_schema {
             label for="payload" { "Payload (JSON)" }
-            textarea.json id="payload" name="payload" required aria-describedby="payload-schema" {}
+            textarea.json id="payload" name="payload" required
+                aria-invalid=[plain.is_refused().then_some("true")]
+                aria-describedby=(plain.mistake().unwrap_or("payload-schema")) {
+                (in_area(plain.text("payload").unwrap_or_default()))
+            }
             details id="payload-about" {
                 summary { "The schema that the payload must fit" }
                 pre id="payload-schema" { (said(schema.as_str())) }
@@ -100,35 +113,42 @@ fn yes(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Ma
                 }
             }
         }
-        @if open.about == About::InDoubt { (settle(frame, page, open)) }
-        @if open.may_allow_for_session { (allow(frame, page, open)) }
+        @if open.about == About::InDoubt { (settle(frame, page, open, typed)) }
+        @if open.may_allow_for_session { (allow(frame, page, open, typed.with("answer", "allow"))) }
     }
 }
 
 /// The form of a yes that also allows later calls.
-fn allow(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+fn allow(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>) -> Markup {
+    let by_hours = typed.text("bound") == Some("hours");
     let fields = html! {
         (names(open))
         @if open.payload_schema.is_some() {
             label for="allow-payload" { "Payload (JSON)" }
-            textarea.json id="allow-payload" name="payload" required {}
+            textarea.json id="allow-payload" name="payload" required
+                aria-invalid=[typed.is_refused().then_some("true")]
+                aria-describedby=[typed.mistake()] {
+                (in_area(typed.text("payload").unwrap_or_default()))
+            }
         }
         label.check {
-            input type="radio" name="bound" value="count" checked;
+            input type="radio" name="bound" value="count" checked[!by_hours];
             "the next"
         }
         label for="allow-count" { "Number of further calls" }
-        input id="allow-count" name="count" type="number" min="1" max="1000000" value="5";
+        input id="allow-count" name="count" type="number" min="1" max="1000000"
+            value=(typed.text("count").unwrap_or("5"));
         label.check {
-            input type="radio" name="bound" value="hours";
+            input type="radio" name="bound" value="hours" checked[by_hours];
             "all calls for some time"
         }
         label for="allow-hours" { "Hours" }
-        input id="allow-hours" name="hours" type="number" min="1" max="8760" value="8";
+        input id="allow-hours" name="hours" type="number" min="1" max="8760"
+            value=(typed.text("hours").unwrap_or("8"));
         p { button.go id="allow" name="answer" value="allow" { "Approve, and allow these" } }
     };
     html! {
-        details.act id="allowing" {
+        details.act id="allowing" open[typed.is_refused()] {
             summary { "Approve, and allow later calls of this tool in the session" }
             p.quiet { "You can revoke this here at any time." }
             (frame.form(&format!("{page}/answer"), fields))
@@ -137,39 +157,40 @@ fn allow(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
 }
 
 /// The answers to a call in doubt that do not run it again, in words.
-fn settle(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+fn settle(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>) -> Markup {
+    let (ran, not) = (typed.with("answer", "done"), typed.with("answer", "failed"));
     let done = html! {
         (names(open))
-        (result_field("settle-result"))
+        (result_field("settle-result", ran))
         p { button.go name="answer" value="done" { "It ran: this is its result" } }
     };
     let failed = html! {
         (names(open))
         label for="settle-reason" { "Why it did not run" }
-        textarea id="settle-reason" name="reason" required maxlength=(REASON_MAX) {}
+        (reason_field("settle-reason", true, not))
         p { button.stop name="answer" value="failed" { "It did not run" } }
     };
     html! {
-        details.act id="settling-done" {
+        details.act id="settling-done" open[ran.is_refused()] {
             summary { "I know that it ran" }
             (frame.form(&format!("{page}/answer"), done))
         }
-        details.act id="settling-failed" {
+        details.act id="settling-failed" open[not.is_refused()] {
             summary { "I know that it did not run" }
             (frame.form(&format!("{page}/answer"), failed))
         }
     }
 }
 
-fn no(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+fn no(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>) -> Markup {
     let fields = html! {
         (names(open))
         label for="reason" { "Reason (the model is told, unless the tool keeps it)" }
-        textarea id="reason" name="reason" maxlength=(REASON_MAX) {}
+        (reason_field("reason", false, typed))
         p { button.stop id="deny" name="answer" value="no" { "Deny" } }
     };
     html! {
-        details.act.stop id="denying" {
+        details.act.stop id="denying" open[typed.is_refused()] {
             summary id="denying-summary" { "Deny …" }
             (frame.form(&format!("{page}/answer"), fields))
         }
@@ -177,23 +198,22 @@ fn no(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
 }
 
 fn deny_all(frame: &Frame, it: &Loaded) -> Markup {
-    let fields = html! {
+    let reason = html! {
         label for="reason-all" { "Reason" }
         textarea id="reason-all" name="reason" maxlength=(REASON_MAX) {}
-        input type="hidden" name="next" value=(card(it.session, it.call.seq));
-        p { button.stop { "Deny all " (it.open_in_session) " calls that wait in this session" } }
     };
+    let (open, next) = (&it.open_in_session, card(it.session, it.call.seq));
     html! {
         details.act.stop id="denying-all" {
             summary { "Deny everything that waits in this session …" }
-            (frame.form(&format!("sessions/{}/deny-all", it.session), fields))
+            (denying::form(frame, it.session, open, &next, &reason))
         }
     }
 }
 
-fn respond(frame: &Frame, page: &str) -> Markup {
+fn respond(frame: &Frame, page: &str, typed: Typed<'_>) -> Markup {
     let fields = html! {
-        (result_field("result"))
+        (result_field("result", typed))
         p { button.go { "Supply the result" } }
     };
     html! {
@@ -203,14 +223,15 @@ fn respond(frame: &Frame, page: &str) -> Markup {
     }
 }
 
-fn reconcile(frame: &Frame, page: &str) -> Markup {
+fn reconcile(frame: &Frame, page: &str, typed: Typed<'_>) -> Markup {
+    let (ran, not) = (typed.with("found", "done"), typed.with("found", "failed"));
     let done = html! {
-        (result_field("found-result"))
+        (result_field("found-result", ran))
         p { button.go name="found" value="done" { "It ran: this is its result" } }
     };
     let failed = html! {
         label for="found-reason" { "Why it did not run" }
-        textarea id="found-reason" name="reason" required maxlength=(REASON_MAX) {}
+        (reason_field("found-reason", true, not))
         p { button.stop name="found" value="failed" { "It did not run" } }
     };
     html! {
@@ -219,11 +240,11 @@ fn reconcile(frame: &Frame, page: &str) -> Markup {
             "The call was cut off between its start and its result. "
             "Look where the tool acts, then record what you found."
         }
-        details.act id="found-done" {
+        details.act id="found-done" open[ran.is_refused()] {
             summary { "It ran" }
             (frame.form(&format!("{page}/reconcile"), done))
         }
-        details.act.stop id="found-failed" {
+        details.act.stop id="found-failed" open[not.is_refused()] {
             summary { "It did not run" }
             (frame.form(&format!("{page}/reconcile"), failed))
         }
@@ -244,9 +265,26 @@ fn revoke(frame: &Frame, it: &Loaded, leave: u64) -> Markup {
     }
 }
 
-fn result_field(id: &str) -> Markup {
+fn result_field(id: &str, typed: Typed<'_>) -> Markup {
     html! {
         label for=(id) { "Result (a JSON object)" }
-        textarea.json id=(id) name="result" required { "{}" }
+        textarea.json id=(id) name="result" required
+            aria-invalid=[typed.is_refused().then_some("true")]
+            aria-describedby=[typed.mistake()] {
+            (in_area(typed.text("result").unwrap_or("{}")))
+        }
     }
+}
+
+fn reason_field(id: &str, is_required: bool, typed: Typed<'_>) -> Markup {
+    html! {
+        textarea id=(id) name="reason" required[is_required] maxlength=(REASON_MAX) {
+            (in_area(typed.text("reason").unwrap_or_default()))
+        }
+    }
+}
+
+/// The text of an area. A browser drops the first line break, which may be one of the text.
+fn in_area(text: &str) -> String {
+    format!("\n{text}")
 }

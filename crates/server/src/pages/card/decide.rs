@@ -8,9 +8,9 @@ use recount_text::json::quote;
 use serde_json::value::RawValue;
 
 use super::loaded::card;
-use super::show::page;
+use super::show::{Note, page};
 use crate::access::Role;
-use crate::pages::frame::{Form, Frame, is_page};
+use crate::pages::frame::{Form, Frame};
 use crate::problems::{Code, Problem};
 use crate::requests::{InPath, call, request, seq, session};
 use crate::routes::{Caller, of_control};
@@ -42,25 +42,25 @@ pub(crate) async fn answer(
         Ok(text) => send(&caller, &form, &text).await,
         Err(problem) => Err(problem),
     };
-    done(&caller, &frame, &id, &name, answered).await
+    done(&caller, &frame, (&id, &name), &form, answered).await
 }
 
 /// Sends an answer, given as JSON text, to the request that the form names.
 pub(super) async fn send(caller: &Caller, form: &Form, answer: &str) -> Result<(), Problem> {
     let id: RequestId = request(form.one("request")?.unwrap_or_default())?;
     let known = caller.request(id, Role::Approver).await?;
-    let given = confirmation(&raw(answer)?);
+    let given = confirmation(&raw("answer", answer)?);
     let request = known.id;
     caller.operate(Operation::Answer { request, given }).await?;
     Ok(())
 }
 
-/// Shows the card: in place of the form, or with the problem of the answer.
+/// Shows the card: in place of the form, or with the problem of the answer and the form as sent.
 pub(super) async fn done(
     caller: &Caller,
     frame: &Frame,
-    id: &str,
-    name: &str,
+    (id, name): (&str, &str),
+    form: &Form,
     answered: Result<(), Problem>,
 ) -> Result<Response, Problem> {
     match answered {
@@ -70,7 +70,11 @@ pub(super) async fn done(
             frame.see_other(&card(session, call))
         }
         Err(problem) if is_about_the_call(&problem) => {
-            page(caller, frame, id, name, Some(&problem)).await
+            let note = Note::Refused {
+                problem: &problem,
+                form,
+            };
+            page(caller, frame, id, name, note).await
         }
         Err(problem) => Err(problem),
     }
@@ -111,7 +115,7 @@ fn given(form: &Form, now: Timestamp) -> Result<String, Problem> {
         members.push(format!(r#""reason":{}"#, quoted(reason)));
     }
     if let Some(payload) = form.one("payload")? {
-        members.push(format!(r#""payload":{}"#, raw(payload)?.get()));
+        members.push(format!(r#""payload":{}"#, raw("payload", payload)?.get()));
     }
     if let Some(hash) = form.one("request_hash")? {
         members.push(format!(r#""request_hash":{}"#, quoted(hash)));
@@ -143,9 +147,9 @@ fn bound(form: &Form, now: Timestamp) -> Result<String, Problem> {
 
 fn result(form: &Form) -> Result<String, Problem> {
     let text = form.one("result")?.unwrap_or_default();
-    let result = raw(text)?;
+    let result = raw("result", text)?;
     if !result.get().starts_with('{') {
-        let detail = "result: expected a JSON object";
+        let detail = "the result is not a JSON object: expected { as its first character";
         return Err(Problem::new(Code::BadRequest, detail));
     }
     Ok(result.get().to_owned())
@@ -158,24 +162,21 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A JSON text that a person typed.
-pub(super) fn raw(text: &str) -> Result<Box<RawValue>, Problem> {
-    serde_json::from_str(text.trim())
-        .map_err(|error| Problem::new(Code::NotJson, format!("expected JSON: {error}")))
-}
-
-/// Denies every open request of a session.
-pub(crate) async fn deny_all(
-    caller: Caller,
-    frame: Frame,
-    InPath(id): InPath<String>,
-    form: Form,
-) -> Result<Response, Problem> {
-    form.only(&["reason", "next"])?;
-    let next = form.one("next")?.filter(|it| is_page(it));
-    let reason = form.one("reason")?.map(str::to_owned);
-    crate::routes::denied_all(&caller, session(&id)?, reason).await?;
-    frame.see_other(next.unwrap_or("inbox"))
+/// A JSON text that a person typed into a field with this name.
+fn raw(name: &str, text: &str) -> Result<Box<RawValue>, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let what = error.to_string();
+        // The parser counts bytes, and puts the place at the end.
+        let what = what.split(" at line ").next().unwrap_or_default();
+        let line = text.lines().nth(error.line().saturating_sub(1));
+        let before = line.unwrap_or_default().bytes().take(error.column());
+        let character = before.filter(|it| !(0x80..0xc0).contains(it)).count();
+        let place = format!("line {}, character {character}", error.line());
+        Problem::new(
+            Code::NotJson,
+            format!("the {name} is not JSON: {place}: {what}"),
+        )
+    })
 }
 
 /// Supplies the result of a call that waits for it.
@@ -198,13 +199,13 @@ pub(crate) async fn respond(
                 call,
                 tool,
             },
-            response: checked(&raw(&result(&form)?)?).map_err(of_control)?,
+            response: checked(&raw("result", &result(&form)?)?).map_err(of_control)?,
             interim: false,
         };
         caller.operate(operation).await.map(drop)
     };
     let responded = responded.await;
-    done(&caller, &frame, &id, &name, responded).await
+    done(&caller, &frame, (&id, &name), &form, responded).await
 }
 
 /// Records what a call did whose outcome was unknown when it ended.
@@ -233,12 +234,12 @@ pub(crate) async fn reconcile(
         let operation = Operation::Reconcile {
             session,
             call,
-            found: finding(&raw(&found)?).map_err(of_control)?,
+            found: finding(&raw("finding", &found)?).map_err(of_control)?,
         };
         caller.operate(operation).await.map(drop)
     };
     let reconciled = reconciled.await;
-    done(&caller, &frame, &id, &name, reconciled).await
+    done(&caller, &frame, (&id, &name), &form, reconciled).await
 }
 
 /// Revokes the standing leave that an answer to the call gave.
@@ -260,5 +261,5 @@ pub(crate) async fn revoke(
         caller.operate(operation).await.map(drop)
     };
     let revoked = revoked.await;
-    done(&caller, &frame, &id, &name, revoked).await
+    done(&caller, &frame, (&id, &name), &form, revoked).await
 }

@@ -26,7 +26,7 @@ pub(super) struct Loaded {
     /// The recorded result, or the error of the tool.
     pub(super) result: Option<Json>,
     /// The open requests of the session.
-    pub(super) open_in_session: usize,
+    pub(super) open_in_session: Vec<Seq>,
     pub(super) now: Timestamp,
     /// True if the person may say yes to the open request.
     pub(super) is_mine: bool,
@@ -49,7 +49,8 @@ impl Loaded {
         let call = calls.find(|it| it.seq == seq).ok_or_else(unknown)?;
         let now = caller.service.access.now();
         let pending = caller.ledger().pending_in(id).await?;
-        let open = pending.iter().filter(|it| is_open(it, now)).count();
+        let open = pending.iter().filter(|it| is_open(it, now));
+        let open = open.map(|it| it.request).collect();
         let asked = pending.into_iter().find(|it| it.call == seq);
         let is_mine = asked
             .as_ref()

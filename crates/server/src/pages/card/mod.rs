@@ -2,7 +2,8 @@
 //! became of it. Notifications lead here.
 //!
 //! Read `loaded` first, the values; then `show`, the page, with its parts `status`, `facts`,
-//! `arguments` and `answers`. `decide` takes the answers, `edit` changes the arguments.
+//! `arguments` and `answers`. `decide` takes the answers, `typed` keeps those that were
+//! refused, `edit` changes the arguments.
 
 mod answers;
 mod arguments;
@@ -12,7 +13,8 @@ mod facts;
 mod loaded;
 mod show;
 mod status;
+mod typed;
 
-pub(crate) use decide::{answer, deny_all, reconcile, respond, revoke};
+pub(crate) use decide::{answer, reconcile, respond, revoke};
 pub(crate) use edit::{change, form};
 pub(crate) use show::show;

@@ -118,7 +118,6 @@ pub(super) struct Chosen {
 
 impl Chosen {
     pub(super) fn of(params: &Params) -> Result<Chosen, Problem> {
-        params.only(&["range", "agent", "tool", "label"])?;
         let text = |name| Ok::<_, Problem>(params.one(name)?.unwrap_or_default().trim().to_owned());
         let (range, label) = (text("range")?, text("label")?);
         let named = Range::ALL.into_iter().find(|it| it.as_str() == range);

@@ -22,7 +22,6 @@ pub(super) struct Chosen {
 
 impl Chosen {
     pub(super) fn of(params: &Params) -> Result<Chosen, Problem> {
-        params.only(&["agent", "label", "tool", "session", "mine", "cursor"])?;
         let text = |name: &'static str| {
             let given = params.one(name)?;
             Ok::<_, Problem>(given.unwrap_or_default().trim().to_owned())

@@ -7,12 +7,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use recount::control::Waiting;
-use recount::session::Timestamp;
+use recount::session::{Seq, SessionId, Timestamp};
 use recount_telling::{asked, count, cut, one_line, progress, shown_args};
 
 use super::chosen::{Chosen, cursor};
-use super::waiting::{GROUPS, Group, Item, OPEN_MAX, all, grouped, page};
+use super::waiting::{GROUPS, Group, Item, OPEN_MAX, all, grouped, is_open, page};
 use crate::access::Role;
+use crate::pages::denying;
 use crate::pages::frame::{Frame, Page, next_page, relative, said};
 use crate::pages::live::Watched;
 use crate::problems::Problem;
@@ -53,7 +54,9 @@ pub(crate) async fn show(
     let (groups, next) = page(grouped(items), chosen.after);
     let now = caller.service.access.now();
     let next = next.map(cursor);
+    let denied = denying::told(&params)?;
     let body = html! {
+        @if let Some(denied) = denied { (denied) }
         (filters(&chosen, &names))
         div id="waiting" data-part {
             @if is_cut {
@@ -174,8 +177,11 @@ fn shown(caller: &Caller, frame: &Frame, group: &Group, now: Timestamp) -> Marku
     let Some(first) = group.items.first() else {
         return Markup::default();
     };
-    let asked = group.items.iter();
-    let asked = asked.filter(|it| matches!(it.waiting, Waiting::Confirmation(_)));
+    let asked = group.items.iter().filter_map(|it| match &it.waiting {
+        Waiting::Confirmation(it) => is_open(it, now).then_some(it.request),
+        Waiting::Paused(_) => None,
+    });
+    let asked: Vec<Seq> = asked.collect();
     let may_deny = caller.principal.role_in(first.agent(), first.labels()) >= Some(Role::Approver);
     let id = group.session;
     html! {
@@ -196,23 +202,21 @@ fn shown(caller: &Caller, frame: &Frame, group: &Group, now: Timestamp) -> Marku
             ul.rows {
                 @for item in &group.items { (row(frame, item, now)) }
             }
-            @if may_deny && asked.count() > 1 { (deny_all(frame, &id.to_string())) }
+            @if may_deny && asked.len() > 1 { (deny_all(frame, id, &asked)) }
         }
     }
 }
 
-/// The form that denies everything that a session asks.
-fn deny_all(frame: &Frame, session: &str) -> Markup {
-    let fields = html! {
+/// The form that denies the requests of a session that the page shows.
+fn deny_all(frame: &Frame, session: SessionId, shown: &[Seq]) -> Markup {
+    let reason = html! {
         label for={ "reason-" (session) } { "Reason (the model is told)" }
         input id={ "reason-" (session) } name="reason" maxlength="2000";
-        input type="hidden" name="next" value="inbox";
-        p { button.stop { "Deny all calls of this session" } }
     };
     html! {
         details id={ "deny-" (session) } {
             summary { "Deny all" }
-            (frame.form(&format!("sessions/{session}/deny-all"), fields))
+            (denying::form(frame, session, shown, "inbox", &reason))
         }
     }
 }

@@ -12,18 +12,12 @@ use crate::access::Role;
 use crate::pages::frame::{Frame, Page};
 use crate::pages::live::Watched;
 use crate::problems::Problem;
-use crate::requests::Params;
 use crate::routes::pauses::visible as visible_pauses;
 use crate::routes::sinks::letters;
 use crate::routes::{Caller, holds as listed_holds, leaves as listed_leaves};
 
 /// Shows what runs, what waits, and the switches. Needs the role operator in some sessions.
-pub(crate) async fn show(
-    caller: Caller,
-    frame: Frame,
-    params: Params,
-) -> Result<Response, Problem> {
-    params.only(&[])?;
+pub(crate) async fn show(caller: Caller, frame: Frame) -> Result<Response, Problem> {
     caller.expect_somewhere(Role::Operator)?;
     // Taken before the read, so that the page is fetched again after changes meanwhile.
     let position = caller.ledger().journal().position().await.ok();

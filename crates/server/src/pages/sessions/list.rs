@@ -8,7 +8,7 @@ use crate::pages::frame::{Frame, Page, moment, next_page, said};
 use crate::problems::Problem;
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
-use crate::routes::sessions::{ListedSession, selected};
+use crate::routes::sessions::{LIST, ListedSession, selected};
 
 /// The filters that the form has, in its order, without the state.
 const FILTERS: [(&str, &str); 5] = [
@@ -33,7 +33,7 @@ pub(crate) async fn show(
     frame: Frame,
     params: Params,
 ) -> Result<Response, Problem> {
-    let params = params.given();
+    let params = params.given().known(&LIST);
     let (sessions, next) = selected(&caller, &params).await?;
     let next = next.map(Cursor::text);
     let body = html! {

@@ -13,7 +13,7 @@ use super::session::no_record;
 use crate::access::Role;
 use crate::pages::frame::{Frame, Page, moment, said, said_in_lines};
 use crate::problems::Problem;
-use crate::requests::{InPath, Params, seq, session};
+use crate::requests::{InPath, seq, session};
 use crate::routes::Caller;
 
 /// The maximum number of records after this one among which its effects are looked for.
@@ -30,9 +30,7 @@ pub(crate) async fn show(
     caller: Caller,
     frame: Frame,
     InPath((id, at)): InPath<(String, String)>,
-    params: Params,
 ) -> Result<Response, Problem> {
-    params.only(&[])?;
     let (id, at) = (session(&id)?, seq(&at)?);
     let known = caller.session(id, Role::Viewer).await?;
     let ledger = caller.ledger();

@@ -27,8 +27,7 @@ pub(crate) async fn show(
     InPath(id): InPath<String>,
     params: Params,
 ) -> Result<Response, Problem> {
-    let params = params.given();
-    params.only(&KNOWN)?;
+    let params = params.given().known(&KNOWN);
     let id = session(&id)?;
     let selection = Selection::of(&params, id)?;
     let before = params

@@ -11,7 +11,7 @@ use super::fields::{Field, fields, fill, made, only_known, place};
 use crate::access::Role;
 use crate::pages::frame::{Form, Frame};
 use crate::problems::{Code, Problem};
-use crate::requests::{InPath, Params, session};
+use crate::requests::{InPath, session};
 use crate::routes::Caller;
 
 /// Shows the form with the arguments of the call.
@@ -19,9 +19,7 @@ pub(crate) async fn form(
     caller: Caller,
     frame: Frame,
     InPath((id, name)): InPath<(String, String)>,
-    params: Params,
 ) -> Result<Response, Problem> {
-    params.only(&[])?;
     let loaded = editable(&caller, &id, &name).await?;
     Ok(draw::form(&frame, &loaded, &all_fields(&loaded), &[]))
 }
@@ -39,7 +37,7 @@ pub(crate) async fn change(
     let loaded = match editable(&caller, &id, &name).await {
         // Decided meanwhile: the card shows by whom.
         Err(problem) if problem.code() == Code::RequestExpired => {
-            return done(&caller, &frame, &id, &name, Err(problem)).await;
+            return done(&caller, &frame, (&id, &name), &form, Err(problem)).await;
         }
         loaded => loaded?,
     };
@@ -60,7 +58,7 @@ pub(crate) async fn change(
             let faults = [problem.detail().to_owned()];
             Ok(draw::form(&frame, &loaded, &fields, &faults))
         }
-        sent => done(&caller, &frame, &id, &name, sent).await,
+        sent => done(&caller, &frame, (&id, &name), &form, sent).await,
     }
 }
 
