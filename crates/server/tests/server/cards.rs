@@ -14,7 +14,7 @@ use crate::world::World;
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}\u{200b}\"'&";
 
 /// An engine with an agent whose tools ask in every way.
-async fn engine() -> Engine {
+pub(crate) async fn engine() -> Engine {
     let schema = json!({"type": "object", "required": ["cents"], "properties": {
         "cents": {"type": "integer", "maximum": 100}, "note": {"type": "string"}}});
     let refund = T::simple_with("refund", "Refunds", schema, |_| async {
@@ -41,7 +41,7 @@ async fn engine() -> Engine {
 }
 
 /// A session of the agent, with a label.
-async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
+pub(crate) async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
     let opening = engine.session("desk").label("tenant", tenant);
     let handle = opening.open().await.unwrap();
     let updates = handle.subscribe();
@@ -49,7 +49,7 @@ async fn session(engine: &Engine, tenant: &str) -> (LiveHandle, Updates) {
 }
 
 /// Calls a tool and waits until it asks. Returns the path of the card.
-async fn asks(
+pub(crate) async fn asks(
     handle: &LiveHandle,
     updates: &mut Updates,
     tool: &str,
@@ -67,17 +67,17 @@ async fn asks(
     path(handle, call)
 }
 
-async fn recorded(updates: &mut Updates, kind: &str) {
+pub(crate) async fn recorded(updates: &mut Updates, kind: &str) {
     let found = updates.wait_for(|event| event.kind() == kind).await;
     assert!(found.is_some(), "the session has ended without {kind}");
 }
 
-fn path(handle: &LiveHandle, call: Seq) -> String {
+pub(crate) fn path(handle: &LiveHandle, call: Seq) -> String {
     format!("/sessions/{}/calls/{call}", handle.session_id())
 }
 
 /// A token of a person with these roles, as approvers name them.
-fn person(bench: &Bench, name: &str, roles: &[&str]) -> String {
+pub(crate) fn person(bench: &Bench, name: &str, roles: &[&str]) -> String {
     let new = NewToken::new(name).grant(Grant::everywhere(Role::Approver));
     let new = roles.iter().fold(new, |new, role| new.role(*role));
     let store = bench.access.tokens().unwrap();
@@ -230,6 +230,10 @@ async fn quorum_shows_who_has_said_yes_and_who_may() {
         "{page}"
     );
     assert!(!page.contains(r#"id="approve""#) && page.contains("You may not say yes"));
+    assert!(
+        page.contains("does not name this person as an approver"),
+        "{page}"
+    );
     assert!(!eve.open("/inbox?mine=yes").await.text.contains("Pay?"));
     let ada = Browser::with(&bench, &person(&bench, "ada", &["finance"])).await;
     assert!(ada.open("/inbox?mine=yes").await.text.contains("Pay?"));
@@ -246,7 +250,14 @@ async fn quorum_shows_who_has_said_yes_and_who_may() {
         !page.contains(r#"id="approve""#),
         "ada has said yes: {page}"
     );
+    assert!(page.contains("You approved") && page.contains("You have said yes to this call"));
+    assert!(
+        page.contains("Still needed: <bdi>1 approval by one of: role finance"),
+        "{page}"
+    );
     let bob = Browser::with(&bench, &person(&bench, "bob", &["finance"])).await;
+    let page = bob.open(&card).await.text;
+    assert!(page.contains("<bdi>ada</bdi> approved") && !page.contains("You approved"));
     let second = bob.submit(&card, &answer, &[("answer", "yes")]).await;
     assert_eq!(second.status, 303, "{}", second.text);
     recorded(&mut updates, "tool_returned").await;

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use recount::ledger::PendingConfirmation;
 use recount::session::About;
+use recount_telling::still_needed;
 
 use super::loaded::{Loaded, card};
 use crate::access::Role;
@@ -30,11 +31,23 @@ fn forms(frame: &Frame, it: &Loaded) -> (String, Option<Markup>) {
         if open.sealed || it.role < Role::Approver {
             return (state, None);
         }
+        let allows = it.is_mine && open.may_allow_for_session;
         let answers = html! {
             h2 { "Your answer" }
-            @if it.is_mine { (yes(frame, &page, it, open)) } @else { (not_yours(open)) }
-            (no(frame, &page, open))
-            @if it.open_in_session > 1 { (deny_all(frame, it)) }
+            @if !it.is_mine { (not_yours(it, open)) }
+            div.choices {
+                @if it.is_mine { (yes(frame, &page, open)) }
+                (no(frame, &page, it, open))
+                @if it.is_mine { (other_ways(frame, &page, it, open)) }
+            }
+            // Apart from the answers to this call, so that a slip does not decide about others.
+            @if allows || it.open_in_session > 1 {
+                div.further {
+                    h3 { "About other calls, too" }
+                    @if allows { (allow(frame, &page, open)) }
+                    @if it.open_in_session > 1 { (deny_all(frame, it)) }
+                }
+            }
         };
         return (state, Some(answers));
     }
@@ -61,18 +74,30 @@ pub(super) fn names(open: &PendingConfirmation) -> Markup {
     }
 }
 
-fn not_yours(open: &PendingConfirmation) -> Markup {
-    let has_terms = open.needs.is_some();
+/// The reason why the person cannot say yes.
+fn not_yours(it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let terms = open
+        .needs
+        .as_deref()
+        .map(|it| still_needed(it, open.missing()));
     html! {
         p.quiet {
-            @if has_terms { "You may not say yes to this call, or you have said so before." }
-            @else { "You may not say yes to this call." }
+            @match (it.own_yes, it.barred, terms) {
+                (Some(_), _, _) => {
+                    "You have said yes to this call. It waits for others. You may still deny it."
+                },
+                (None, Some(barred), Some(terms)) => {
+                    "You may not say yes to this call: " (barred.to_string())
+                    ". Needed: " (said(&terms)) "."
+                },
+                (None, _, _) => "You may not say yes to this call.",
+            }
         }
     }
 }
 
-/// The ways to say yes.
-fn yes(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Markup {
+/// The button of a yes.
+fn yes(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
     let approve = html! {
         (names(open))
         @if let Some(schema) = &open.payload_schema {
@@ -92,16 +117,22 @@ fn yes(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Ma
         }
     };
     html! {
-        div.actions {
+        div.yes.wide[open.payload_schema.is_some()] {
             (frame.form(&format!("{page}/answer"), approve))
-            @if open.about == About::Gate && it.edits().is_some() && it.declared().is_some() {
-                a.button id="edit" href=(frame.links().to(&format!("{page}/edit"))) {
-                    "Change the arguments …"
-                }
+        }
+    }
+}
+
+/// The answers to this call besides a plain yes and no.
+fn other_ways(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let may_edit = it.edits().is_some() && it.declared().is_some();
+    html! {
+        @if open.about == About::Gate && may_edit {
+            a.button id="edit" href=(frame.links().to(&format!("{page}/edit"))) {
+                "Change the arguments …"
             }
         }
         @if open.about == About::InDoubt { (settle(frame, page, open)) }
-        @if open.may_allow_for_session { (allow(frame, page, open)) }
     }
 }
 
@@ -113,22 +144,31 @@ fn allow(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
             label for="allow-payload" { "Payload (JSON)" }
             textarea.json id="allow-payload" name="payload" required {}
         }
-        label.check {
-            input type="radio" name="bound" value="count" checked;
-            "the next"
+        fieldset {
+            legend { "Allowed without a question" }
+            div.bound {
+                label.check {
+                    input type="radio" name="bound" value="count" checked;
+                    "the next"
+                }
+                input.number id="allow-count" name="count" type="number" min="1" max="1000000"
+                    value="5" aria-label="Number of further calls";
+                "calls"
+            }
+            div.bound {
+                label.check {
+                    input type="radio" name="bound" value="hours";
+                    "all calls for the next"
+                }
+                input.number id="allow-hours" name="hours" type="number" min="1" max="8760"
+                    value="8" aria-label="Hours";
+                "hours"
+            }
         }
-        label for="allow-count" { "Number of further calls" }
-        input id="allow-count" name="count" type="number" min="1" max="1000000" value="5";
-        label.check {
-            input type="radio" name="bound" value="hours";
-            "all calls for some time"
-        }
-        label for="allow-hours" { "Hours" }
-        input id="allow-hours" name="hours" type="number" min="1" max="8760" value="8";
         p { button.go id="allow" name="answer" value="allow" { "Approve, and allow these" } }
     };
     html! {
-        details.act id="allowing" {
+        details id="allowing" {
             summary { "Approve, and allow later calls of this tool in the session" }
             p.quiet { "You can revoke this here at any time." }
             (frame.form(&format!("{page}/answer"), fields))
@@ -161,12 +201,16 @@ fn settle(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
     }
 }
 
-fn no(frame: &Frame, page: &str, open: &PendingConfirmation) -> Markup {
+fn no(frame: &Frame, page: &str, it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let told = match it.keeps_reason() {
+        true => "Reason (the model is not told)",
+        false => "Reason (the model is told)",
+    };
     let fields = html! {
         (names(open))
-        label for="reason" { "Reason (the model is told, unless the tool keeps it)" }
+        label for="reason" { (told) }
         textarea id="reason" name="reason" maxlength=(REASON_MAX) {}
-        p { button.stop id="deny" name="answer" value="no" { "Deny" } }
+        p { button.stop.final id="deny" name="answer" value="no" { "Deny" } }
     };
     html! {
         details.act.stop id="denying" {
@@ -184,7 +228,7 @@ fn deny_all(frame: &Frame, it: &Loaded) -> Markup {
         p { button.stop { "Deny all " (it.open_in_session) " calls that wait in this session" } }
     };
     html! {
-        details.act.stop id="denying-all" {
+        details id="denying-all" {
             summary { "Deny everything that waits in this session …" }
             (frame.form(&format!("sessions/{}/deny-all", it.session), fields))
         }
