@@ -11,8 +11,9 @@ use crate::page::Browser;
 
 /// The place of a text in a page.
 fn at(page: &str, text: &str) -> usize {
-    page.find(text)
-        .unwrap_or_else(|| panic!("{text} is not in {page}"))
+    let found = page.find(text);
+    assert!(found.is_some(), "{text} is not in {page}");
+    found.unwrap()
 }
 
 #[tokio::test]
