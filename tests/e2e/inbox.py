@@ -223,6 +223,9 @@ def quorum_of_two(stage: Stage) -> None:
         fran.goto(card)
         expect(finn.locator("#facts")).to_contain_text("0 of 2 approvals")
         finn.get_by_role("button", name="Approve", exact=True).click()
+        expect(finn.locator("#status")).to_contain_text("You approved")
+        stage.checked(finn, "card-half")
+        expect(fran.locator("#status")).to_contain_text("finn approved")
         expect(fran.locator("#facts")).to_contain_text("1 of 2 approvals")
         expect(fran.locator("#facts")).to_contain_text("by finn")
         stage.checked(fran, "card-quorum")
@@ -313,6 +316,47 @@ def a_whole_session_is_denied(stage: Stage) -> None:
         expect(page.get_by_text("No call waits that fits the filters.")).to_be_visible()
 
 
+def typing_holds_back_its_own_session_alone(stage: Stage) -> None:
+    """A new call of another session comes while a reason is typed. A notice tells of the own."""
+    typed = stage.opened(labels={"tenant": "typing"})
+    for cents in (71, 72):
+        stage.call("refund", {"cents": cents})
+    other = stage.opened(labels={"tenant": "typing"})
+    stage.call("refund", {"cents": 73})
+    with stage.person("ada") as page:
+        page.goto("/inbox?label=tenant:typing")
+        rows = [page.locator(f"#in-{it} .row") for it in (typed, other)]
+        expect(rows[0]).to_have_count(2)
+        page.locator(f"#deny-{typed} summary").click()
+        reason = page.locator(f"#reason-{typed}")
+        reason.fill("x")
+        stage.call("refund", {"cents": 74})
+        expect(rows[1]).to_have_count(2)
+        expect(page.locator("#notice")).to_be_empty()
+        expect(reason).to_have_value("x")
+        stage.session = typed
+        stage.call("refund", {"cents": 75})
+        expect(page.locator("#notice")).to_contain_text("has changed")
+        expect(reason).to_have_value("x")
+        expect(rows[0]).to_have_count(2)
+        reason.fill("")
+        stage.call("refund", {"cents": 76})
+        expect(rows[0]).to_have_count(4)
+        expect(page.locator("#notice")).to_be_empty()
+        page.goto("/inbox?label=typing")
+        expect(page.get_by_label("Label")).to_have_attribute("aria-invalid", "true")
+        stage.checked(page, "inbox-misread")
+
+
+def logout_is_told_in_other_tabs(stage: Stage) -> None:
+    """A logout in one tab is told in another one of the same login, at once."""
+    with stage.person("ada") as page:
+        other = page.context.new_page()
+        other.goto("/inbox")
+        other.get_by_role("button", name="Log out").click()
+        expect(page.locator("#notice")).to_contain_text("You are logged out", timeout=4_000)
+
+
 def result_from_outside(stage: Stage) -> None:
     """An operator supplies the result of a call that waits for it."""
     card = stage.call("ship", {})
@@ -338,7 +382,7 @@ def calls_in_doubt(stage: Stage) -> None:
         for card in (asks, settles):
             page.goto(card)
             page.get_by_role("button", name="Approve", exact=True).click()
-            expect(page.locator("#status")).to_contain_text("running")
+            expect(page.locator("#status h2").first).to_have_text("Running")
         stage.service.kill()
         stage.service.start()
         # A login lives in the process, so the card leads to the login page and back.
@@ -419,6 +463,8 @@ STORIES: list[Callable[[Stage], None]] = [
     without_script,
     keyboard_alone,
     a_whole_session_is_denied,
+    typing_holds_back_its_own_session_alone,
+    logout_is_told_in_other_tabs,
     result_from_outside,
     text_without_effect,
     calls_in_doubt,

@@ -146,6 +146,7 @@ def press(page: Page, selector: str, text: str, key: str | None) -> None:
 def without_script(world: World) -> None:
     """The switch, the leaves and the figures work without a script, also on a phone."""
     with world.opened("operations", script=False, viewport=PHONE) as page:
+        page.locator("#pause-target").select_option("everything")
         page.locator("#pause-reason").fill("the bank is down")
         page.get_by_role("button", name="Pause", exact=True).first.click()
         expect(page.locator("#pauses")).to_contain_text("the bank is down")

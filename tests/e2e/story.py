@@ -184,7 +184,7 @@ def lists(story: Story) -> None:
             page.get_by_role("link", name="CSV").click()
         lines = pathlib.Path(csv.value.path()).read_text().splitlines()
         assert len(lines) == rows + 1, lines
-        for button in ("Verify all hashes", "Decide all again"):
+        for button in ("Verify all hashes", "Check all decisions"):
             page.get_by_role("button", name=button).click()
             expect(page.locator("#check-result")).to_contain_text("in ", timeout=60_000)
             expect(page.locator("#check-result.good")).to_be_visible()
@@ -199,7 +199,7 @@ def unscripted(story: Story) -> None:
         page.get_by_role("button", name="Verify the hashes").click()
         expect(page.get_by_text("every hash holds")).to_be_visible()
         page.get_by_role("link", name="Back to the session").click()
-        page.get_by_role("button", name="Decide again").click()
+        page.get_by_role("button", name="Check the decisions").click()
         expect(page.get_by_text("The same decisions")).to_be_visible()
         page.goto(f"{story.base}/audit")
         page.get_by_role("button", name="Verify all hashes").click()

@@ -101,6 +101,15 @@ pub fn question_end(end: QuestionEnd) -> String {
 
 /// The verdict about a call: the rule, or the approver and the time until the answer.
 pub fn verdict(call: &AuditedCall) -> String {
+    verdict_and_wait(call, ", ")
+}
+
+/// The verdict about a call as a sentence has it, such as `approved by ada after 2 min`.
+pub fn decision(call: &AuditedCall) -> String {
+    verdict_and_wait(call, " after ")
+}
+
+fn verdict_and_wait(call: &AuditedCall, link: &str) -> String {
     let rule = call.policy.as_ref().map_or("", |it| rule(it.rule));
     match call.verdict {
         Verdict::AllowedByRule => format!("allowed, {rule}"),
@@ -113,7 +122,7 @@ pub fn verdict(call: &AuditedCall) -> String {
         | Verdict::Withdrawn => {
             let said = verdict_words(call.verdict);
             match call.deciding_question() {
-                Some(question) => format!("{said}{}", by_and_after(question)),
+                Some(question) => format!("{said}{}", by_and_after(question, link)),
                 None => said,
             }
         }
@@ -148,12 +157,12 @@ pub fn held(it: &Held) -> String {
     )
 }
 
-fn by_and_after(question: &Question) -> String {
+fn by_and_after(question: &Question, link: &str) -> String {
     let by = answered_by(question);
     let after = question.waited_us.map(waited);
     format!(
         "{by}{}",
-        after.map_or(String::new(), |it| format!(", {it}"))
+        after.map_or(String::new(), |it| format!("{link}{it}"))
     )
 }
 
@@ -218,6 +227,23 @@ pub fn shown(question: &Question) -> Option<String> {
     };
     let hint = question.hint.as_ref()?;
     Some(format!("text shown, from {by}: “{hint}”"))
+}
+
+/// The state of an open call with this word, as people say it.
+pub fn state(word: &str) -> String {
+    match word {
+        "awaiting_confirmation" => "waiting for approval".to_owned(),
+        "paused" => "waiting for its result from outside".to_owned(),
+        word => spoken(word),
+    }
+}
+
+/// The outcome of a call, or the state of an open one in the words of [`state`].
+pub fn outcome_or_state(call: &AuditedCall) -> String {
+    match (&call.ended, call.waits_as) {
+        (None, Some(word)) => state(word),
+        (None, None) | (Some(_), _) => outcome(call),
+    }
 }
 
 /// The outcome of a call, or the state of an open one.
@@ -360,6 +386,12 @@ mod tests {
             );
         }
         assert_eq!(outcome_named("interim"), None);
+    }
+
+    #[test]
+    fn state_is_told_in_words_of_people() {
+        assert_eq!(state("awaiting_confirmation"), "waiting for approval");
+        assert_eq!(state("awaiting_calls"), "awaiting calls");
     }
 
     #[test]

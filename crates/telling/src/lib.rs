@@ -33,6 +33,7 @@ pub use question::{asked, asked_in_words, shown_args};
 pub use sentence::{Names, Sentence, clause, ending, sentence};
 pub use text::{
     COLUMNS, Piece, Zone, acted, acted_in_short, age, bound_words, by_leave, count, cut, duration,
-    end_of_leave, escaped, one_line, party, pieces, quoted, shown, span, width, wrapped,
+    end_of_leave, escaped, mixed_scripts, one_line, party, pieces, quoted, shown, span, width,
+    wrapped,
 };
 pub use tone::Tone;

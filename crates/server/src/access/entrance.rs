@@ -6,6 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use recount::engine::{Clock, SystemClock};
 use recount::session::{Actor, Timestamp};
+use tokio::sync::watch;
 
 use super::authenticator::{Authenticator, bearer};
 #[cfg(feature = "jwt")]
@@ -270,6 +271,11 @@ impl Access {
             self.logins.close(cookie);
         }
         self.cookie_header("", "; Max-Age=0")
+    }
+
+    /// The logouts from now on.
+    pub(super) fn logouts(&self) -> watch::Receiver<u64> {
+        self.logins.ended()
     }
 
     fn cookie_header(&self, value: &str, more: &str) -> String {

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderMap, header};
 use recount::session::Timestamp;
+use tokio::sync::watch;
 
 use super::principal::Principal;
 use super::secret::{NoRandomness, Secret, SecretHash};
@@ -27,6 +28,8 @@ const LINK_PREFIX: &str = "rcl_";
 #[derive(Debug, Default)]
 pub(super) struct Logins {
     state: Mutex<State>,
+    /// The number of logouts. Streams wait for it, so that they end at once.
+    ended: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -136,6 +139,12 @@ impl Logins {
     pub(super) fn close(&self, cookie: &str) {
         let hash = SecretHash::of(cookie);
         self.state().cookies.retain(|it| !it.hash.matches(&hash));
+        self.ended.send_modify(|number| *number += 1);
+    }
+
+    /// The logouts from now on.
+    pub(super) fn ended(&self) -> watch::Receiver<u64> {
+        self.ended.subscribe()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

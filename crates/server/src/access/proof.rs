@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use tokio::sync::watch;
 
 use super::entrance::Access;
 use super::principal::Principal;
@@ -38,6 +39,11 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
+    /// The logouts from now on. After each, the credentials want to be checked again.
+    pub(crate) fn logouts(&self) -> watch::Receiver<u64> {
+        self.access.logouts()
+    }
+
     /// Checks that the credentials still prove the same principal, with the same grants.
     pub(crate) async fn check_again(&self) -> Result<(), Problem> {
         let now = self.access.now();

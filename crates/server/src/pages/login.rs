@@ -117,15 +117,15 @@ fn page(frame: &Frame, status: StatusCode, next: &str, problem: Option<&Problem>
         @if let Some(problem) = problem {
             p.bad role="alert" { (said(problem.detail())) "." }
         }
-        form.narrow method="post" action=(frame.links().to(WITH_TOKEN)) {
+        form.narrow.card method="post" action=(frame.links().to(WITH_TOKEN)) {
             @if let Some(next) = next {
                 input type="hidden" name="next" value=(next);
             }
             label for="token" { "Token" }
             input id="token" name="token" type="password" autocomplete="off" required
-                aria-describedby="token-help";
+                autofocus aria-describedby="token-help";
             p.quiet id="token-help" {
-                "The service prints a link with a login token when it starts. The command "
+                "No token? Ask the person who runs Recount. The service prints a link with a login token when it starts. The command "
                 code { "recount token create" }
                 " makes a token of your own."
             }

@@ -7,7 +7,8 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::message::{HEARTBEAT, Message, json};
 use crate::access::Proof;
@@ -37,6 +38,8 @@ struct Stream<S> {
     service: Service,
     /// The proof of the client, which every part needs.
     proof: Proof,
+    /// The logouts since the stream began. One of them may be that of the client.
+    logouts: watch::Receiver<u64>,
     expires: Instant,
     is_over: bool,
     _place: Place,
@@ -55,6 +58,7 @@ pub(crate) fn start(
     let stream = Stream {
         source,
         service: service.clone(),
+        logouts: proof.logouts(),
         proof,
         expires: Instant::now() + LIFE,
         is_over: false,
@@ -81,16 +85,25 @@ impl<S: Source> Stream<S> {
         if self.is_over {
             return None;
         }
-        let bytes = tokio::select! {
-            biased;
-            () = self.service.drained() => self.over("draining"),
-            () = sleep_until(self.expires) => self.over("expired"),
-            next = self.source.next() => match next {
+        let heartbeat = Instant::now() + HEARTBEAT_AFTER;
+        let bytes = loop {
+            let next = tokio::select! {
+                biased;
+                () = self.service.drained() => break self.over("draining"),
+                () = sleep_until(self.expires) => break self.over("expired"),
+                // The sender lives as long as the proof.
+                _ = self.logouts.changed() => match self.proof.check_again().await {
+                    Ok(()) => continue,
+                    Err(problem) => break self.failed(&problem),
+                },
+                next = self.source.next() => next,
+                () = sleep_until(heartbeat) => break Bytes::from_static(HEARTBEAT),
+            };
+            break match next {
                 Ok(Some(message)) => message.bytes(),
                 Ok(None) => self.over(self.source.end()),
                 Err(problem) => self.failed(&problem),
-            },
-            () = sleep(HEARTBEAT_AFTER) => Bytes::from_static(HEARTBEAT),
+            };
         };
         // After the wait for the part: the credentials may have been revoked meanwhile.
         let bytes = match self.proof.check_again().await {

@@ -230,6 +230,10 @@ async fn quorum_shows_who_has_said_yes_and_who_may() {
         "{page}"
     );
     assert!(!page.contains(r#"id="approve""#) && page.contains("You may not say yes"));
+    assert!(
+        page.contains("does not name this person as an approver"),
+        "{page}"
+    );
     assert!(!eve.open("/inbox?mine=yes").await.text.contains("Pay?"));
     let ada = Browser::with(&bench, &person(&bench, "ada", &["finance"])).await;
     assert!(ada.open("/inbox?mine=yes").await.text.contains("Pay?"));
@@ -246,7 +250,14 @@ async fn quorum_shows_who_has_said_yes_and_who_may() {
         !page.contains(r#"id="approve""#),
         "ada has said yes: {page}"
     );
+    assert!(page.contains("You approved") && page.contains("You have said yes to this call"));
+    assert!(
+        page.contains("Still needed: <bdi>1 approval by one of: role finance"),
+        "{page}"
+    );
     let bob = Browser::with(&bench, &person(&bench, "bob", &["finance"])).await;
+    let page = bob.open(&card).await.text;
+    assert!(page.contains("<bdi>ada</bdi> approved") && !page.contains("You approved"));
     let second = bob.submit(&card, &answer, &[("answer", "yes")]).await;
     assert_eq!(second.status, 303, "{}", second.text);
     recorded(&mut updates, "tool_returned").await;

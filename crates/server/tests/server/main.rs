@@ -13,6 +13,7 @@ mod approvers;
 mod attacks;
 mod audit_pages;
 mod browsers;
+mod card_words;
 mod cards;
 mod claims;
 mod clock;

@@ -31,15 +31,19 @@ const PEOPLE: &str = "👨👩🧑";
 /// The second parts of emoji of people at work and of their hair that need no variation selector.
 const ROLES: &str = "🌾🍳🍼🎄🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽";
 
+/// The maximum number of marks on one letter that are seen. Scripts need three or four; a pile of
+/// them is drawn over the lines above.
+const MARKS_MAX: usize = 4;
+
 /// Sorted ranges of characters.
-struct Ranges(Vec<(char, char)>);
+pub(super) struct Ranges(Vec<(char, char)>);
 
 static HIDDEN_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(HIDDEN));
 static VIRAMA_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(VIRAMAS));
 static INDIC_RANGES: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(INDIC));
 
 impl Ranges {
-    fn of(class: &str) -> Ranges {
+    pub(super) fn of(class: &str) -> Ranges {
         let parsed = regex_syntax::parse(class);
         let ranges = match parsed.as_ref().map(|it| it.kind()) {
             Ok(HirKind::Class(Class::Unicode(class))) => {
@@ -52,7 +56,7 @@ impl Ranges {
         Ranges(ranges)
     }
 
-    fn contain(&self, c: char) -> bool {
+    pub(super) fn contain(&self, c: char) -> bool {
         let Ranges(ranges) = self;
         let behind = ranges.partition_point(|(first, _)| *first <= c);
         let before = behind.checked_sub(1).and_then(|at| ranges.get(at));
@@ -70,15 +74,20 @@ fn is_hidden(c: char) -> bool {
     HIDDEN_RANGES.contain(c)
 }
 
-/// True if the text has a character that is not seen.
+/// True if the text has a character that is not seen, or more marks on a letter than are shown.
 pub(super) fn hides(text: &str) -> bool {
-    text.chars().any(is_hidden)
+    let mut marks = 0;
+    text.chars().any(|c| {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        is_hidden(c) || marks > MARKS_MAX
+    })
 }
 
 /// The characters of a text, each with a flag that is true if it is seen.
 ///
 /// U+200C and U+200D count as seen where they change the letters beside them. Persian, Hindi,
-/// Sinhala and the emoji of people at work cannot be written without them.
+/// Sinhala and the emoji of people at work cannot be written without them. Marks on a letter beyond
+/// [`MARKS_MAX`] count as not seen.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before = Before::default();
     let mut rest = text.chars();
@@ -87,6 +96,7 @@ pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (char, bool)> {
         let is_seen = match c {
             '\u{200c}' => before.is_parted_from(rest.as_str()),
             '\u{200d}' => before.is_joined_to(rest.as_str()),
+            c if is_mark(c) => before.has_room(),
             c => !is_hidden(c),
         };
         before.push(c, is_seen);
@@ -100,19 +110,31 @@ struct Before {
     last: Option<char>,
     /// The last letter, without the marks on it.
     letter: Option<char>,
+    /// The number of marks since the last letter.
+    marks: usize,
 }
 
 impl Before {
     fn push(&mut self, c: char, is_seen: bool) {
+        let marks = if is_mark(c) { self.marks + 1 } else { 0 };
         if !is_seen {
             // It is shown as an escape, which joins nothing.
-            *self = Before::default();
+            *self = Before {
+                marks,
+                ..Before::default()
+            };
             return;
         }
         self.last = Some(c);
-        if !is_mark(c) {
+        self.marks = marks;
+        if marks == 0 {
             self.letter = Some(c);
         }
+    }
+
+    /// True if one more mark on the letter is seen.
+    fn has_room(&self) -> bool {
+        self.marks < MARKS_MAX
     }
 
     /// True if U+200C is seen before this text: the letters around it would join without it.
@@ -149,7 +171,7 @@ impl Before {
 
 /// True for a visible mark on a letter. Letters join across such marks.
 fn is_mark(c: char) -> bool {
-    get_joining_type(c) == JoiningType::Transparent && !is_hidden(c)
+    !c.is_ascii() && get_joining_type(c) == JoiningType::Transparent && !is_hidden(c)
 }
 
 #[cfg(test)]
@@ -210,6 +232,23 @@ mod tests {
         ] {
             assert!(!hides(text), "{text}");
         }
+    }
+
+    #[test]
+    fn pile_of_marks_is_hidden_beyond_four() {
+        let hidden = |text: &str| glyphs(text).filter(|(_, is_seen)| !is_seen).count();
+        for fine in [
+            "Việt Nam",
+            "בְּרֵאשִׁ֖ית",
+            "مُحَمَّدٌ",
+            "e\u{301}\u{302}\u{303}\u{304}x\u{301}",
+        ] {
+            assert!(hidden(fine) == 0 && !hides(fine), "{fine}");
+        }
+        let pile = format!("Z{}", "\u{300}".repeat(200));
+        assert!(hides(&pile));
+        assert_eq!(hidden(&pile), 196);
+        assert_eq!(hidden(&format!("{pile}a\u{300}")), 196);
     }
 
     #[test]

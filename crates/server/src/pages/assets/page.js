@@ -8,9 +8,16 @@
   const sent = new Map();
   const partsOf = (root) => [...root.querySelectorAll("[data-part]")];
 
+  // A part without the texts of its times: "2 min ago" changes by itself, and is no news.
+  const contentOf = (part) => {
+    const copy = part.cloneNode(true);
+    for (const time of copy.querySelectorAll("time")) time.textContent = "";
+    return copy.outerHTML;
+  };
+
   // --- Times: the viewer's zone in the text, UTC on hover. ---
 
-  const UNITS = [[172800, 86400, "day"], [7200, 3600, "hour"], [60, 60, "minute"]];
+  const UNITS = [[172800, 86400, "day"], [60, 60, "minute"]];
   const moments = new Intl.DateTimeFormat(undefined, {
     year: "numeric", month: "2-digit", day: "2-digit",
     hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
@@ -23,6 +30,11 @@
   const distance = (seconds) => {
     const size = Math.abs(seconds);
     if (size < 5) return "just now";
+    if (size >= 5400 && size < 172800) {
+      const minutes = Math.trunc(size / 60);
+      const text = `${Math.trunc(minutes / 60)} h ${minutes % 60} min`;
+      return seconds > 0 ? `in ${text}` : `${text} ago`;
+    }
     const found = UNITS.find(([from]) => size >= from);
     if (!found) return distances.format(Math.trunc(seconds), "second");
     return distances.format(Math.trunc(seconds / found[1]), found[2]);
@@ -48,7 +60,7 @@
     }
   };
   const remember = (root) => {
-    for (const part of partsOf(root)) sent.set(part.id, part.innerHTML);
+    for (const part of partsOf(root)) sent.set(part.id, contentOf(part));
   };
   remember(document);
   showTimes(document);
@@ -88,23 +100,59 @@
     }
   };
 
+  // A list has a part for each of its members, which come, go and change their places.
+  const arrange = (list, fresh) => {
+    const wanted = [...fresh.children];
+    const ids = new Set(wanted.map((it) => it.id));
+    for (const member of [...list.children]) if (!ids.has(member.id)) member.remove();
+    let place = list.firstElementChild;
+    for (const next of wanted) {
+      const known = document.getElementById(next.id);
+      if (known && known === place) {
+        place = place.nextElementSibling;
+        continue;
+      }
+      const member = known || document.importNode(next, true);
+      list.insertBefore(member, place);
+      if (known) continue;
+      sent.set(member.id, contentOf(next));
+      showTimes(member);
+    }
+  };
+
+  // Shows the page that was fetched. Returns true if a part is kept as it was.
   const showFresh = (text) => {
     const fresh = parser.parseFromString(text, "text/html");
     document.title = fresh.title;
-    const known = partsOf(document);
+    for (const list of document.querySelectorAll("[data-list]")) {
+      const next = fresh.getElementById(list.id);
+      if (next) arrange(list, next);
+    }
     const now = new Map(partsOf(fresh).map((it) => [it.id, it]));
-    for (const part of known) {
+    let isHeld = false;
+    for (const part of partsOf(document)) {
       const next = now.get(part.id);
-      if (!next || sent.get(part.id) === next.innerHTML) continue;
+      if (!next) continue;
+      const content = contentOf(next);
+      if (sent.get(part.id) === content) continue;
       // What the person is typing is kept, unless the part can be of no use any more.
-      if (isEdited(part) && next.dataset.state === part.dataset.state) continue;
-      sent.set(part.id, next.innerHTML);
+      if (isEdited(part) && next.dataset.state === part.dataset.state) {
+        isHeld = true;
+        continue;
+      }
+      sent.set(part.id, content);
       replace(part, document.importNode(next, true));
     }
     const live = fresh.getElementById("content");
     if (live && live.dataset.live) main.dataset.live = live.dataset.live;
+    return isHeld;
   };
 
+  const tell = (text) => {
+    if (notice.textContent !== text) notice.textContent = text;
+  };
+
+  let isOver = false;
   let fetching = false;
   let again = false;
   const refresh = async () => {
@@ -119,15 +167,16 @@
         const headers = { Accept: "text/html" };
         const response = await fetch(location.href, { headers, credentials: "same-origin" });
         if (response.status === 401) {
-          notice.textContent = "You are logged out. Load the page again to log in.";
+          tell("You are logged out. Load the page again to log in.");
+          isOver = true;
           close();
           return;
         }
-        if (response.ok) showFresh(await response.text());
-        notice.textContent = "";
+        const isHeld = response.ok && showFresh(await response.text());
+        tell(isHeld ? "The part in which you type has changed. Load the page again to see how." : "");
       } while (again);
     } catch {
-      notice.textContent = "The service does not answer. What you see may be old.";
+      tell("The service does not answer. What you see may be old.");
     } finally {
       fetching = false;
     }
@@ -145,6 +194,7 @@
   };
   const open = () => {
     close();
+    if (isOver) return;
     if (document.hidden) {
       timer = setTimeout(async () => { await refresh(); open(); }, HIDDEN_MS);
       return;
@@ -156,7 +206,12 @@
       timer = setTimeout(async () => { await refresh(); open(); }, RETRY_MS);
     };
     stream.addEventListener("end", reopen);
-    stream.addEventListener("problem", reopen);
+    // Such as the end of the login, which the fetched page tells at once.
+    stream.addEventListener("problem", async () => {
+      close();
+      await refresh();
+      if (!isOver) timer = setTimeout(open, RETRY_MS);
+    });
     stream.addEventListener("error", reopen);
   };
   if (main && main.dataset.live) {

@@ -77,7 +77,13 @@ pub(crate) async fn replay(caller: Caller, frame: Frame, form: Form) -> Result<R
         }
     }
     let good = "The same decisions";
-    Ok(page(&frame, "Decided again", good, "decision", &checked))
+    Ok(page(
+        &frame,
+        "Decisions checked",
+        good,
+        "decision",
+        &checked,
+    ))
 }
 
 /// The newest sessions that the viewer may read, within the bounds of one check.

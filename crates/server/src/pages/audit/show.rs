@@ -7,8 +7,8 @@ use recount_telling::calls::{self as words, Mood, OUTCOMES};
 use recount_telling::count;
 
 use super::calls::Calls;
-use crate::pages::frame::{Frame, Page, moment, next_page, query, said};
-use crate::pages::sessions::{TIME, is_time};
+use crate::pages::frame::{Frame, Page, moment, next_page, not_filtered, query, said};
+use crate::pages::sessions::filter_field;
 use crate::problems::Problem;
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
@@ -32,8 +32,8 @@ const FIELDS: [(&str, &str); 5] = [
     ("tool", "Tool"),
     ("actor", "Person"),
     ("label", "Label, as name:value"),
-    ("from", "With an event since"),
-    ("until", "With an event before"),
+    ("from", "With an event since (UTC)"),
+    ("until", "With an event before (UTC)"),
 ];
 
 /// The maximum length of arguments in the table, in characters.
@@ -46,7 +46,11 @@ pub(crate) async fn show(
     params: Params,
 ) -> Result<Response, Problem> {
     let params = params.given().known(&KNOWN);
-    let found = Calls::read(&caller, filter(&params)?, &params).await?;
+    let filter = match filter(&params) {
+        Ok(filter) => filter,
+        Err(problem) => return not_filtered(&frame, "Audit", filters(&params)?, &problem),
+    };
+    let found = Calls::read(&caller, filter, &params).await?;
     let cursor = found.next.map(Cursor::text);
     let body = html! {
         (checks(&frame))
@@ -73,7 +77,7 @@ pub(crate) async fn show(
 fn checks(frame: &Frame) -> Markup {
     html! {
         div.actions {
-            @for (check, word) in [("verify", "Verify all hashes"), ("replay", "Decide all again")]
+            @for (check, word) in [("verify", "Verify all hashes"), ("replay", "Check all decisions")]
             {
                 div data-check-all=(check) data-sessions=(frame.links().to("v1/sessions")) {
                     (frame.form(&format!("audit/{check}"), html! { button { (word) } }))
@@ -92,11 +96,7 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
     Ok(html! {
         form.filters method="get" {
             @for (name, label) in FIELDS {
-                div {
-                    label for={ "filter-" (name) } { (label) }
-                    input id={ "filter-" (name) } name=(name) value=(chosen(name))
-                        placeholder=[is_time(name).then_some(TIME)];
-                }
+                (filter_field(name, label, &chosen(name)))
             }
             (choice("verdict", "Decision", &verdicts, &chosen("verdict")))
             (choice("outcome", "Outcome", &outcomes, &chosen("outcome")))
@@ -182,7 +182,7 @@ fn row(frame: &Frame, call: &AuditedCall) -> Markup {
                 }
             }
             td {
-                (said(&words::verdict(call)))
+                (said(&words::decision(call)))
                 @for question in &call.questions {
                     @if let Some(reason) = &question.reason {
                         div.quiet { "Reason: " (said(reason)) }
@@ -192,7 +192,7 @@ fn row(frame: &Frame, call: &AuditedCall) -> Markup {
                     div { span.badge.ask { "without a person’s approval" } }
                 }
             }
-            td { span class=(mood) { (said(&words::outcome(call))) } }
+            td { span class=(mood) { (said(&words::outcome_or_state(call))) } }
             td {
                 a href=(frame.links().session(call.session)) { (said(&call.agent)) }
                 @if let Some(id) = &call.external_id { div.quiet { (said(id)) } }

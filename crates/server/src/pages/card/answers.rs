@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use recount::ledger::PendingConfirmation;
 use recount::session::About;
+use recount_telling::still_needed;
 
 use super::loaded::{Loaded, card};
 use super::typed::Typed;
@@ -32,11 +33,23 @@ fn forms(frame: &Frame, it: &Loaded, typed: Typed<'_>) -> (String, Option<Markup
         if open.sealed || it.role < Role::Approver {
             return (state, None);
         }
+        let allows = it.is_mine && open.may_allow_for_session;
         let answers = html! {
             h2 { "Your answer" }
-            @if it.is_mine { (yes(frame, &page, it, open, typed)) } @else { (not_yours(open)) }
-            (no(frame, &page, open, typed.with("answer", "no")))
-            @if it.open_in_session.len() > 1 { (deny_all(frame, it)) }
+            @if !it.is_mine { (not_yours(it, open)) }
+            div.choices {
+                @if it.is_mine { (yes(frame, &page, open, typed.with("answer", "yes"))) }
+                (no(frame, &page, it, open, typed.with("answer", "no")))
+                @if it.is_mine { (other_ways(frame, &page, it, open, typed)) }
+            }
+            // Apart from the answers to this call, so that a slip does not decide about others.
+            @if allows || it.open_in_session.len() > 1 {
+                div.further {
+                    h3 { "About other calls, too" }
+                    @if allows { (allow(frame, &page, open, typed.with("answer", "allow"))) }
+                    @if it.open_in_session.len() > 1 { (deny_all(frame, it)) }
+                }
+            }
         };
         return (state, Some(answers));
     }
@@ -63,33 +76,38 @@ pub(super) fn names(open: &PendingConfirmation) -> Markup {
     }
 }
 
-fn not_yours(open: &PendingConfirmation) -> Markup {
-    let has_terms = open.needs.is_some();
+/// The reason why the person cannot say yes.
+fn not_yours(it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let terms = open
+        .needs
+        .as_deref()
+        .map(|it| still_needed(it, open.missing()));
     html! {
         p.quiet {
-            @if has_terms { "You may not say yes to this call, or you have said so before." }
-            @else { "You may not say yes to this call." }
+            @match (it.own_yes, it.barred, terms) {
+                (Some(_), _, _) => {
+                    "You have said yes to this call. It waits for others. You may still deny it."
+                },
+                (None, Some(barred), Some(terms)) => {
+                    "You may not say yes to this call: " (barred.to_string())
+                    ". Needed: " (said(&terms)) "."
+                },
+                (None, _, _) => "You may not say yes to this call.",
+            }
         }
     }
 }
 
-/// The ways to say yes.
-fn yes(
-    frame: &Frame,
-    page: &str,
-    it: &Loaded,
-    open: &PendingConfirmation,
-    typed: Typed<'_>,
-) -> Markup {
-    let plain = typed.with("answer", "yes");
+/// The button of a yes.
+fn yes(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>) -> Markup {
     let approve = html! {
         (names(open))
         @if let Some(schema) = &open.payload_schema {
             label for="payload" { "Payload (JSON)" }
             textarea.json id="payload" name="payload" required
-                aria-invalid=[plain.is_refused().then_some("true")]
-                aria-describedby=(plain.mistake().unwrap_or("payload-schema")) {
-                (in_area(plain.text("payload").unwrap_or_default()))
+                aria-invalid=[typed.is_refused().then_some("true")]
+                aria-describedby=(typed.mistake().unwrap_or("payload-schema")) {
+                (in_area(typed.text("payload").unwrap_or_default()))
             }
             details id="payload-about" {
                 summary { "The schema that the payload must fit" }
@@ -105,16 +123,28 @@ fn yes(
         }
     };
     html! {
-        div.actions {
+        div.yes.wide[open.payload_schema.is_some()] {
             (frame.form(&format!("{page}/answer"), approve))
-            @if open.about == About::Gate && it.edits().is_some() && it.declared().is_some() {
-                a.button id="edit" href=(frame.links().to(&format!("{page}/edit"))) {
-                    "Change the arguments …"
-                }
+        }
+    }
+}
+
+/// The answers to this call besides a plain yes and no.
+fn other_ways(
+    frame: &Frame,
+    page: &str,
+    it: &Loaded,
+    open: &PendingConfirmation,
+    typed: Typed<'_>,
+) -> Markup {
+    let may_edit = it.edits().is_some() && it.declared().is_some();
+    html! {
+        @if open.about == About::Gate && may_edit {
+            a.button id="edit" href=(frame.links().to(&format!("{page}/edit"))) {
+                "Change the arguments …"
             }
         }
         @if open.about == About::InDoubt { (settle(frame, page, open, typed)) }
-        @if open.may_allow_for_session { (allow(frame, page, open, typed.with("answer", "allow"))) }
     }
 }
 
@@ -131,24 +161,31 @@ fn allow(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>
                 (in_area(typed.text("payload").unwrap_or_default()))
             }
         }
-        label.check {
-            input type="radio" name="bound" value="count" checked[!by_hours];
-            "the next"
+        fieldset {
+            legend { "Allowed without a question" }
+            div.bound {
+                label.check {
+                    input type="radio" name="bound" value="count" checked[!by_hours];
+                    "the next"
+                }
+                input.number id="allow-count" name="count" type="number" min="1" max="1000000"
+                    value=(typed.text("count").unwrap_or("5")) aria-label="Number of further calls";
+                "calls"
+            }
+            div.bound {
+                label.check {
+                    input type="radio" name="bound" value="hours" checked[by_hours];
+                    "all calls for the next"
+                }
+                input.number id="allow-hours" name="hours" type="number" min="1" max="8760"
+                    value=(typed.text("hours").unwrap_or("8")) aria-label="Hours";
+                "hours"
+            }
         }
-        label for="allow-count" { "Number of further calls" }
-        input id="allow-count" name="count" type="number" min="1" max="1000000"
-            value=(typed.text("count").unwrap_or("5"));
-        label.check {
-            input type="radio" name="bound" value="hours" checked[by_hours];
-            "all calls for some time"
-        }
-        label for="allow-hours" { "Hours" }
-        input id="allow-hours" name="hours" type="number" min="1" max="8760"
-            value=(typed.text("hours").unwrap_or("8"));
         p { button.go id="allow" name="answer" value="allow" { "Approve, and allow these" } }
     };
     html! {
-        details.act id="allowing" open[typed.is_refused()] {
+        details id="allowing" open[typed.is_refused()] {
             summary { "Approve, and allow later calls of this tool in the session" }
             p.quiet { "You can revoke this here at any time." }
             (frame.form(&format!("{page}/answer"), fields))
@@ -182,12 +219,22 @@ fn settle(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_
     }
 }
 
-fn no(frame: &Frame, page: &str, open: &PendingConfirmation, typed: Typed<'_>) -> Markup {
+fn no(
+    frame: &Frame,
+    page: &str,
+    it: &Loaded,
+    open: &PendingConfirmation,
+    typed: Typed<'_>,
+) -> Markup {
+    let told = match it.keeps_reason() {
+        true => "Reason (the model is not told)",
+        false => "Reason (the model is told)",
+    };
     let fields = html! {
         (names(open))
-        label for="reason" { "Reason (the model is told, unless the tool keeps it)" }
+        label for="reason" { (told) }
         (reason_field("reason", false, typed))
-        p { button.stop id="deny" name="answer" value="no" { "Deny" } }
+        p { button.stop.final id="deny" name="answer" value="no" { "Deny" } }
     };
     html! {
         details.act.stop id="denying" open[typed.is_refused()] {
@@ -204,7 +251,7 @@ fn deny_all(frame: &Frame, it: &Loaded) -> Markup {
     };
     let (open, next) = (&it.open_in_session, card(it.session, it.call.seq));
     html! {
-        details.act.stop id="denying-all" {
+        details id="denying-all" {
             summary { "Deny everything that waits in this session …" }
             (denying::form(frame, it.session, open, &next, &reason))
         }

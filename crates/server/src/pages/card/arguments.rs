@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use recount::session::Json;
-use recount_telling::asked;
+use recount_telling::{asked, mixed_scripts};
 use recount_text::json::{Tree, escaped, is_within};
 use serde_json::value::RawValue;
 
@@ -154,7 +154,12 @@ fn cell(value: &RawValue, pointer: &str, sealed: &[String], depth: usize) -> Mar
 fn leaf(value: &RawValue) -> Markup {
     match serde_json::from_str::<String>(value.get()) {
         Ok(text) if text.is_empty() => html! { span.quiet { "empty text" } },
-        Ok(text) => folded(&text),
+        Ok(text) => html! {
+            (folded(&text))
+            @if let Some(odd) = mixed_scripts(&text) {
+                div.quiet { "Mixed scripts in a word: " (said(&odd)) }
+            }
+        },
         Err(_) => html! { code { (folded(value.get())) } },
     }
 }

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use recount::ledger::{HintBy, PendingConfirmation};
 use recount::session::catalog::ToolKind;
 use recount::session::{About, InDoubt, ToolDeclaration};
+use recount::tool::without_note;
 use recount_telling::{acted, calls};
+use serde_json::Value;
 
 use super::loaded::Loaded;
 use super::status;
@@ -59,7 +61,7 @@ pub(super) fn shown(it: &Loaded) -> Markup {
                     ", record " (policy.seq)
                 }
             }
-            dt { "Decision" } dd { (said(&calls::verdict(call))) }
+            dt { "Decision" } dd { (said(&calls::decision(call))) }
             dt { "What runs" } dd { (what_runs(it)) }
             dt { "Contract" } dd { (contract(it)) }
             dt { "If it is cut off" } dd { (in_doubt(it)) }
@@ -88,9 +90,9 @@ fn what_runs(it: &Loaded) -> Markup {
     html! {
         strong { (said(&declared.name)) } ", " (by)
         @if it.folded.runner.is_none() { br; span.ask { "No process serves the session now." } }
-        @if !declared.description.is_empty() {
-            br; span.quiet { (said_in_lines(&declared.description)) }
-        }
+        // The note for the model at its end is no word for a person.
+        @let description = without_note(&declared.description);
+        @if !description.is_empty() { br; span.quiet { (said_in_lines(description)) } }
         (place(declared))
     }
 }
@@ -103,9 +105,35 @@ fn place(declared: &ToolDeclaration) -> Markup {
             }
         }
         @if let Some(implementation) = &declared.implementation {
-            br; "Program " code { (said(&implementation.to_string())) }
+            br; (program(implementation))
         }
     }
+}
+
+/// The program that the tool runs. Its arguments are on record as a hash, because they may hold
+/// secrets.
+fn program(implementation: &Value) -> Markup {
+    let text = |name: &str| implementation.get(name).and_then(Value::as_str);
+    let files = implementation.get("files").and_then(Value::as_object);
+    html! {
+        @match (text("program"), text("args")) {
+            (Some(program), Some(args)) => {
+                "Program " code { (said(program)) } ", with arguments whose SHA-256 begins with "
+                code title=(args) { (said(&short(args))) }
+                @for (name, hash) in files.into_iter().flatten() {
+                    @let hash = hash.as_str().unwrap_or_default();
+                    ", file " code { (said(name)) } " with "
+                    code title=(hash) { (said(&short(hash))) }
+                }
+            },
+            (_, _) => { "Program " code { (said(&implementation.to_string())) } },
+        }
+    }
+}
+
+/// The first characters of a hash.
+fn short(hash: &str) -> String {
+    hash.chars().take(12).collect()
 }
 
 /// True words about the contract: an approval is bound to it.
@@ -116,7 +144,7 @@ fn contract(it: &Loaded) -> Markup {
         (None, None) => None,
     };
     let now = it.folded.terms.contract(&it.call.tool);
-    let short = |it: &dyn std::fmt::Display| it.to_string().chars().take(12).collect::<String>();
+    let short = |it: &dyn std::fmt::Display| short(&it.to_string());
     html! {
         @match (asked, now) {
             (Some(asked), Some(now)) if asked == now => {

@@ -1,10 +1,10 @@
 //! A call with everything that its card shows.
 
 use recount::audit::{AuditedCall, calls_of};
-use recount::ledger::PendingConfirmation;
+use recount::ledger::{ListedPause, PendingConfirmation};
 use recount::session::{
-    Actor, Edits, Event, Json, LeaveEnd, Observation, Phase, Seq, Session, SessionId, Timestamp,
-    ToolDeclaration,
+    Actor, Barred, Edits, Event, Json, LeaveEnd, Observation, Phase, Seq, Session, SessionId,
+    Timestamp, ToolDeclaration,
 };
 
 use crate::access::Role;
@@ -30,6 +30,12 @@ pub(super) struct Loaded {
     pub(super) now: Timestamp,
     /// True if the person may say yes to the open request.
     pub(super) is_mine: bool,
+    /// The reason why the person may not say yes, if the terms of the request are one.
+    pub(super) barred: Option<Barred>,
+    /// The place of the person's own yes among the approvals of the open request.
+    pub(super) own_yes: Option<usize>,
+    /// The pauses in force that hold the call.
+    pub(super) pauses: Vec<ListedPause>,
 }
 
 /// The path of the card of a call, below the mount.
@@ -55,9 +61,15 @@ impl Loaded {
         let is_mine = asked
             .as_ref()
             .is_some_and(|it| is_open(it, now) && is_mine(caller, it));
+        let pauses = caller.ledger().pauses().await?;
+        let holds = |it: &ListedPause| it.holds(id, &call.agent, Some(&call.tool));
+        let pauses = pauses.into_iter().filter(holds).collect();
         Ok(Loaded {
             session: id,
             role,
+            barred: asked.as_ref().and_then(|it| barred(caller, it)),
+            own_yes: asked.as_ref().and_then(|it| own_yes(caller, it)),
+            pauses,
             result: result(caller, id, &call).await?,
             call,
             asked,
@@ -98,10 +110,22 @@ impl Loaded {
         policy.gate_terms.edits
     }
 
+    /// True if the reason of a denial is not sent to the model.
+    pub(super) fn keeps_reason(&self) -> bool {
+        let policy = self.folded.terms.policies.of(&self.call.tool);
+        policy.gate_terms.keeps_reason
+    }
+
     /// True if the call waits for its result from outside.
     pub(super) fn is_paused(&self) -> bool {
         let open = self.folded.calls.get(&self.call.seq);
         open.is_some_and(|it| matches!(it.phase, Phase::Paused { .. }))
+    }
+
+    /// True if the tool runs now.
+    pub(super) fn is_running(&self) -> bool {
+        let open = self.folded.calls.get(&self.call.seq);
+        open.is_some_and(|it| matches!(it.phase, Phase::Running { .. }))
     }
 
     /// The standing leave that the answer to a request of the call gave, if it is in force: the
@@ -124,6 +148,19 @@ impl Loaded {
             Some(LeaveEnd::Changed { .. }) | None => None,
         })
     }
+}
+
+/// The reason why the terms of the request admit no yes of the caller.
+fn barred(caller: &Caller, asked: &PendingConfirmation) -> Option<Barred> {
+    let needs = asked.needs.as_deref()?;
+    needs.admit(&caller.actor(), false).err()
+}
+
+/// The place of the caller's yes among the approvals of the request.
+fn own_yes(caller: &Caller, asked: &PendingConfirmation) -> Option<usize> {
+    let person = Some(caller.actor().person()?);
+    let mut given = asked.approvals.iter();
+    given.position(|it| it.by.person() == person)
 }
 
 /// The result of the call on record.

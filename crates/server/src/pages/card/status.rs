@@ -2,8 +2,11 @@
 
 use maud::{Markup, html};
 use recount::audit::{Question, QuestionEnd};
+use recount::ledger::PendingConfirmation;
 use recount::session::{About, Outcome};
-use recount_telling::{acted, asked, bound_words, calls, count, progress};
+use recount_telling::{
+    acted, acted_in_short, asked, bound_words, calls, count, progress, still_needed,
+};
 
 use super::arguments::json_table;
 use super::loaded::Loaded;
@@ -24,8 +27,10 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
                     },
                 }
             }
+            (yeses(it, open))
+            (held_by_pauses(it))
             p.quiet {
-                "asked " (relative(open.requested_at, it.now))
+                "Asked " (relative(open.requested_at, it.now))
                 @if let Some(at) = open.expires_at {
                     ". Without an answer it counts as denied "
                     span.ask { (relative(at, it.now)) } "."
@@ -44,6 +49,8 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
             @if question.end != QuestionEnd::Open { (decided(question, it)) }
         }
         p.quiet {
+            a href=(frame.links().to("inbox")) { "Back to the inbox" }
+            " · "
             a href=(frame.links().to(&format!("inbox?session={}", it.session))) {
                 "What else waits in this session"
             }
@@ -55,21 +62,89 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
     }
 }
 
+/// The yeses so far, and those that are still needed.
+fn yeses(it: &Loaded, open: &PendingConfirmation) -> Markup {
+    let Some(needs) = open.needs.as_deref().filter(|_| !open.approvals.is_empty()) else {
+        return Markup::default();
+    };
+    html! {
+        div.banner.good {
+            @for (at, yes) in open.approvals.iter().enumerate() {
+                p {
+                    strong {
+                        @if it.own_yes == Some(at) { "You approved" }
+                        @else { (said(acted_in_short("", &yes.by).trim_start())) " approved" }
+                    }
+                    " " (relative(yes.at, it.now)) "."
+                }
+            }
+            p { "Still needed: " (said(&still_needed(needs, open.missing()))) "." }
+        }
+    }
+}
+
+/// The pauses that hold the call, with what a yes does meanwhile.
+fn held_by_pauses(it: &Loaded) -> Markup {
+    let is_asked = it.open().is_some();
+    html! {
+        @if !it.pauses.is_empty() {
+            div.banner.ask {
+                @for listed in &it.pauses {
+                    p {
+                        strong { "Paused" } " (" (said(&listed.pause.scope.to_string())) ") "
+                        (said(&acted_in_short("by", &listed.pause.by))) ", "
+                        (relative(listed.pause.since, it.now))
+                        @if let Some(reason) = &listed.pause.reason { ": " q { (said(reason)) } }
+                    }
+                }
+                p {
+                    @if is_asked { "After a yes the call waits until the pause ends." }
+                    @else { "The call waits until the pause ends." }
+                }
+            }
+        }
+    }
+}
+
+/// A call that has not ended: where it is now.
+fn under_way(it: &Loaded) -> Markup {
+    let (is_running, runs) = (it.is_running(), &it.call.runs);
+    let is_approved = it.call.questions.iter();
+    let is_approved = is_approved
+        .last()
+        .is_some_and(|it| it.end == QuestionEnd::Approved);
+    html! {
+        @if it.is_paused() {
+            h2 { "Waits for its result from outside" }
+        } @else if is_running {
+            h2 { "Running" }
+            @if let Some(run) = runs.last() {
+                p.quiet { "Started " (relative(run.started_at, it.now)) ", attempt " (run.attempt) }
+            }
+        } @else if !it.pauses.is_empty() {
+            h2.ask {
+                @if is_approved { "Approved, held by a pause" } @else { "Held by a pause" }
+            }
+        } @else {
+            h2 { "Not ended" }
+            p { "State: " (said(&calls::outcome_or_state(&it.call))) }
+        }
+        @if is_running || it.is_paused() || it.pauses.is_empty() {
+            @for held in &it.call.held { p.ask { (said(&calls::held(held))) } }
+        } @else { (held_by_pauses(it)) }
+    }
+}
+
 /// The end of a call, or its state.
 fn ended(it: &Loaded) -> Markup {
     let Some(end) = &it.call.ended else {
-        let outcome = calls::outcome(&it.call);
-        return html! {
-            h2 { (if it.is_paused() { "Waits for its result from outside" } else { "Not ended" }) }
-            p { "State: " (said(&outcome)) }
-            @for held in &it.call.held { p.ask { (said(&calls::held(held))) } }
-        };
+        return under_way(it);
     };
     let (tone, words) = outcome_words(it, end.outcome);
     html! {
         h2 class=(tone) { (words) }
         p.quiet {
-            "ended " (relative(end.at, it.now)) ", " (moment(end.at))
+            "Ended " (relative(end.at, it.now)) ", " (moment(end.at))
             @if let Some(run) = it.call.runs.last() { ", attempt " (run.attempt) }
             ", record " (end.seq)
         }
@@ -154,6 +229,7 @@ fn decided(question: &Question, it: &Loaded) -> Markup {
                 "The answer also allows later calls of this tool "
                 (said(&bound_words(bound)))
                 @match (it.leave(), it.revoked_by()) {
+                    (Some((_, 0)), _) => ", not used yet",
                     (Some((_, used)), _) => { ", used by " (count(used, "call")) " so far" },
                     (None, Some(by)) => { ", revoked " (said(&acted("by", by))) },
                     (None, None) => {},

@@ -151,6 +151,7 @@ impl Frame {
         let body = html! {
             p { (said(problem.detail())) }
             p.quiet { "Status " (status.as_u16()) ", code " code { (code.as_str()) } }
+            p { a href=(self.links.to("inbox")) { "To the inbox" } }
         };
         let mut response = self.page_with(status, Page::new(code.title(), body));
         response.extensions_mut().insert(code);

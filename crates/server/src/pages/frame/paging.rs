@@ -1,7 +1,13 @@
-//! The link to the next page of a listing.
+//! The link to the next page of a listing, and the page of a filter that is not understood.
 
+use axum::http::StatusCode;
+use axum::response::Response;
 use form_urlencoded::Serializer;
 use maud::{Markup, html};
+
+use super::layout::{Frame, Page};
+use super::text::said;
+use crate::problems::Problem;
 
 /// The query with these parameters, without those that are empty.
 pub(crate) fn query<'p>(parameters: impl IntoIterator<Item = (&'p str, &'p str)>) -> String {
@@ -24,6 +30,30 @@ pub(crate) fn next_page<'p>(
     };
     let query = query(parameters.into_iter().chain([("cursor", cursor)]));
     html! { p.next { a rel="next" href={ "?" (query) } { "Next page" } } }
+}
+
+/// The page of a listing whose filters are not understood: the form as it was filled in, and the
+/// problem. Other problems are pages of their own.
+///
+/// # Errors
+/// A problem that is not about the parameters.
+pub(crate) fn not_filtered(
+    frame: &Frame,
+    title: &str,
+    filters: Markup,
+    problem: &Problem,
+) -> Result<Response, Problem> {
+    if problem.code().status() != StatusCode::UNPROCESSABLE_ENTITY {
+        return Err(problem.clone());
+    }
+    let body = html! {
+        div.banner.bad role="alert" {
+            p { "Nothing is listed, because a filter is not understood." }
+            p { (said(problem.detail())) }
+        }
+        (filters)
+    };
+    Ok(frame.page_with(StatusCode::UNPROCESSABLE_ENTITY, Page::new(title, body)))
 }
 
 #[cfg(test)]

@@ -52,6 +52,13 @@ impl Chosen {
         self.parameters().iter().any(|(_, value)| !value.is_empty())
     }
 
+    /// The fault of the label, if it has no name or no value.
+    pub(super) fn label_fault(&self) -> Option<&'static str> {
+        let is_pair = |(name, value): (&str, &str)| !name.is_empty() && !value.is_empty();
+        let is_fit = self.label.is_empty() || self.label.split_once(':').is_some_and(is_pair);
+        (!is_fit).then_some("A label is a name, a colon and a value: tenant:acme")
+    }
+
     /// True if the item fits the filters that the selection of the index does not know.
     pub(super) fn takes(&self, item: &Item) -> bool {
         let part = self.tool.to_lowercase();

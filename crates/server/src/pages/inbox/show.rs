@@ -44,6 +44,9 @@ pub(crate) async fn show(
     params: Params,
 ) -> Result<Response, Problem> {
     let chosen = Chosen::of(&params)?;
+    if chosen.label_fault().is_some() {
+        return Ok(not_filtered(&frame, &chosen));
+    }
     let selection = selection(&chosen)?;
     // Taken before the read, so that the page hears of changes meanwhile.
     let position = caller.ledger().journal().position().await?;
@@ -58,24 +61,37 @@ pub(crate) async fn show(
     let body = html! {
         @if let Some(denied) = denied { (denied) }
         (filters(&chosen, &names))
-        div id="waiting" data-part {
+        // A part for each session, so that a text typed in one holds no other back.
+        div id="waiting" data-list {
             @if is_cut {
-                p.banner.ask {
+                p.banner.ask id="waiting-cut" data-part {
                     "More than " (OPEN_MAX) " calls wait. Filter to see those of new sessions."
                 }
             }
             @if groups.is_empty() { (empty(&chosen)) }
             @for group in &groups { (shown(&caller, &frame, group, now)) }
-            @if next.is_some() {
-                p.quiet {
-                    (GROUPS) " sessions in this page, " (count(open as u64, "call")) " in all"
+            div id="waiting-more" data-part {
+                @if next.is_some() {
+                    p.quiet {
+                        (GROUPS) " sessions in this page, " (count(open as u64, "call")) " in all"
+                    }
                 }
+                (next_page(chosen.parameters(), next.as_deref()))
             }
-            (next_page(chosen.parameters(), next.as_deref()))
         }
     };
     let page = Page::new("Inbox", body).count(open);
     Ok(frame.page(page.live(&Watched::Pending, position)))
+}
+
+/// The page with the fault of a filter at its field. A list that ignores a filter would show calls
+/// of others as those that were chosen.
+fn not_filtered(frame: &Frame, chosen: &Chosen) -> Response {
+    let body = html! {
+        (filters(chosen, &Names::of(&[])))
+        div.card { p { "No call is listed, because a filter is not understood." } }
+    };
+    frame.page_with(StatusCode::UNPROCESSABLE_ENTITY, Page::new("Inbox", body))
 }
 
 fn selection(chosen: &Chosen) -> Result<Selection, Problem> {
@@ -131,9 +147,15 @@ fn put(names: &mut BTreeSet<String>, name: String) {
 fn filters(chosen: &Chosen, names: &Names) -> Markup {
     html! {
         form.filters method="get" role="search" aria-label="Filter the inbox" {
-            (filter("agent", "Agent", &chosen.agent, &names.agents))
-            (filter("tool", "Tool", &chosen.tool, &names.tools))
-            (filter("label", "Label (NAME:VALUE)", &chosen.label, &names.labels))
+            (filter("agent", "Agent", &chosen.agent, &names.agents, None))
+            (filter("tool", "Tool", &chosen.tool, &names.tools, None))
+            (filter(
+                "label",
+                "Label (NAME:VALUE)",
+                &chosen.label,
+                &names.labels,
+                chosen.label_fault(),
+            ))
             label.check {
                 input type="checkbox" name="mine" value="yes" checked[chosen.mine];
                 "Mine to decide"
@@ -147,12 +169,23 @@ fn filters(chosen: &Chosen, names: &Names) -> Markup {
     }
 }
 
-fn filter(name: &str, label: &str, value: &str, names: &BTreeSet<String>) -> Markup {
+fn filter(
+    name: &str,
+    label: &str,
+    value: &str,
+    names: &BTreeSet<String>,
+    fault: Option<&str>,
+) -> Markup {
     let (id, list) = (format!("filter-{name}"), format!("known-{name}"));
+    let described = fault.map(|_| format!("fault-{name}"));
     html! {
-        div {
+        div.wrong[fault.is_some()] {
             label for=(id) { (label) }
-            input id=(id) name=(name) value=(value) list=(list) autocomplete="off";
+            input id=(id) name=(name) value=(value) list=(list) autocomplete="off"
+                aria-invalid=[fault.map(|_| "true")] aria-describedby=[described.as_deref()];
+            @if let Some(fault) = fault {
+                p.fault id={ "fault-" (name) } { (fault) }
+            }
             datalist id=(list) {
                 @for name in names { option value=(name) {} }
             }
@@ -162,7 +195,7 @@ fn filter(name: &str, label: &str, value: &str, names: &BTreeSet<String>) -> Mar
 
 fn empty(chosen: &Chosen) -> Markup {
     html! {
-        div.card {
+        div.card id="waiting-none" data-part {
             @if chosen.is_narrow() {
                 p { "No call waits that fits the filters." }
             } @else {
@@ -185,7 +218,7 @@ fn shown(caller: &Caller, frame: &Frame, group: &Group, now: Timestamp) -> Marku
     let may_deny = caller.principal.role_in(first.agent(), first.labels()) >= Some(Role::Approver);
     let id = group.session;
     html! {
-        section.card aria-labelledby={ "of-" (id) } {
+        section.card id={ "in-" (id) } data-part aria-labelledby={ "of-" (id) } {
             h2 id={ "of-" (id) } {
                 @match first.agent() {
                     "" => { "Session that cannot be read here" },
@@ -233,7 +266,7 @@ fn row(frame: &Frame, item: &Item, now: Timestamp) -> Markup {
                     }
                     @if !it.sealed { (brief(shown_args(it).as_str())) }
                     p.quiet {
-                        "asked " (relative(it.requested_at, now))
+                        "Asked " (relative(it.requested_at, now))
                         @if let Some(at) = it.expires_at {
                             @if at <= now { ", " span.bad { "expired" } }
                             @else { ", expires " span.ask { (relative(at, now)) } }
@@ -242,6 +275,7 @@ fn row(frame: &Frame, item: &Item, now: Timestamp) -> Markup {
                             ". " (said(&progress(Some(needs), it.missing())))
                         }
                         @if it.model_lost_interest { ". The model has cancelled the call." }
+                        @if item.is_held { " " span.badge.bad { "paused" } }
                         @if item.is_mine { " " span.badge.ask { "yours to decide" } }
                     }
                 },
@@ -250,7 +284,7 @@ fn row(frame: &Frame, item: &Item, now: Timestamp) -> Markup {
                         strong { (said(&it.tool)) } ": waits for its result from outside"
                     }
                     (brief(it.args.as_str()))
-                    p.quiet { "since " (relative(it.since, now)) }
+                    p.quiet { "Since " (relative(it.since, now)) }
                 },
             }
         }

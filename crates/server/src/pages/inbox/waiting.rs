@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use recount::control::Waiting;
-use recount::ledger::PendingConfirmation;
+use recount::ledger::{ListedPause, PendingConfirmation};
 use recount::session::{Seq, SessionId, Timestamp};
 
 use crate::access::Role;
@@ -21,6 +21,8 @@ pub(super) struct Item {
     pub(super) waiting: Waiting,
     /// True if the person may answer it.
     pub(super) is_mine: bool,
+    /// True if a pause holds the call.
+    pub(super) is_held: bool,
 }
 
 /// The calls of one session that wait.
@@ -118,6 +120,7 @@ pub(super) async fn all(
     selection: &Selection,
 ) -> Result<(Vec<Item>, bool), Problem> {
     let (waiting, more) = every(caller, selection, OPEN_MAX).await?;
+    let pauses = caller.ledger().pauses().await?;
     let items = waiting.into_iter().map(|waiting| {
         let is_mine = match &waiting {
             Waiting::Confirmation(it) => is_mine(caller, it),
@@ -125,9 +128,24 @@ pub(super) async fn all(
                 caller.principal.role_in(&it.agent, &it.labels) >= Some(Role::Operator)
             }
         };
-        Item { waiting, is_mine }
+        let is_held = is_held(&waiting, &pauses);
+        Item {
+            waiting,
+            is_mine,
+            is_held,
+        }
     });
     Ok((items.collect(), more))
+}
+
+/// True if one of the pauses holds the call. A call that waits for its result has started.
+fn is_held(waiting: &Waiting, pauses: &[ListedPause]) -> bool {
+    match waiting {
+        Waiting::Confirmation(it) => pauses
+            .iter()
+            .any(|pause| pause.holds(it.session, &it.agent, Some(&it.tool))),
+        Waiting::Paused(_) => false,
+    }
 }
 
 /// Groups the items by session. The first group has the request that expires first; groups without

@@ -65,7 +65,7 @@ pub(super) fn shown(frame: &Frame, rows: &[Row], now: Timestamp) -> Markup {
             (more(rows.len()))
         }
     };
-    section("pauses", "Pauses", &state, body)
+    section("pauses", "Pauses in force", &state, body)
 }
 
 fn one(frame: &Frame, row: &Row, at: usize, now: Timestamp) -> Markup {
@@ -122,15 +122,17 @@ pub(super) fn beginning(caller: &Caller, frame: &Frame, agents: &BTreeSet<&str>)
     let agents: Vec<&str> = agents.iter().copied().filter(operates).collect();
     html! {
         section.card.switch aria-labelledby="pause-title" {
-            h2 id="pause-title" { "Pause" }
+            h2 id="pause-title" { "Begin a pause" }
             p.quiet {
                 "Nothing in a pause starts. Calls that run go on, unless you cancel them, and what "
                 "a tool has done stays done."
             }
             @if may_stop_all || !agents.is_empty() {
                 (frame.form("operations/pause", html! {
-                    label for="pause-target" { "Pause" }
-                    select id="pause-target" name="target" {
+                    label for="pause-target" { "What to pause" }
+                    // Without a default: a slip must not stop everything.
+                    select id="pause-target" name="target" required {
+                        option value="" selected { "Choose what to pause" }
                         @if may_stop_all { option value="everything" { "Everything" } }
                         @for agent in agents {
                             option value=(agent_value(agent)) { "Agent " (said_in_option(agent)) }

@@ -5,6 +5,7 @@ use axum::response::Response;
 use form_urlencoded::{byte_serialize, parse};
 use recount::ledger::PauseTarget;
 
+use crate::access::Role;
 use crate::pages::frame::{Form, Frame};
 use crate::problems::{Code, Problem};
 use crate::requests::{seq, session};
@@ -19,6 +20,7 @@ const AGENT: &str = "agent:";
 
 /// Begins a pause.
 pub(crate) async fn pause(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    caller.expect_somewhere(Role::Operator)?;
     form.only(&["target", "session", "tool", "reason", "cancel_running"])?;
     let new = NewPause {
         target: target(&form)?,
@@ -31,6 +33,7 @@ pub(crate) async fn pause(caller: Caller, frame: Frame, form: Form) -> Result<Re
 
 /// Ends a pause.
 pub(crate) async fn unpause(caller: Caller, frame: Frame, form: Form) -> Result<Response, Problem> {
+    caller.expect_somewhere(Role::Operator)?;
     form.only(&["target", "session", "tool", "reason"])?;
     let ended = EndOfPause {
         target: target(&form)?,

@@ -42,7 +42,7 @@ pub(crate) async fn replay(
     Ok(page(
         &frame,
         id,
-        "Decided again",
+        "Decisions checked",
         &replayed_in_words(&report),
     ))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use recount::ledger::{Entry, Ledger};
-use recount::session::{ActorKind, Event, Fact, Seq, SessionId, Timestamp};
-use recount_telling::{Names, Tone, party, sentence};
+use recount::session::{Actor, ActorKind, Event, Fact, Observation, Seq, SessionId, Timestamp};
+use recount_telling::{Names, Tone, acted, party, sentence};
 
 use crate::problems::Problem;
 
@@ -19,6 +19,10 @@ const READ: usize = 256;
 
 /// The word for the party of a decision.
 const ENGINE: &str = "engine";
+
+/// The word for the party behind a call of the API, who may be a person or a program: the record
+/// says which only if the client has said it.
+const CLIENT: &str = "client";
 
 /// The newest records of a session, oldest first.
 pub(super) struct History {
@@ -110,16 +114,22 @@ impl Telling {
         if let Some(call) = call {
             self.calls.insert(fact.seq, call);
         }
+        let caller = caller(&fact.event);
         let who = match &fact.event {
+            Event::Observed(_) if caller.is_some_and(|it| it.acted_as.is_none()) => CLIENT,
             Event::Observed(observation) => party(observation.actor()),
             Event::Decided(_) => ENGINE,
+        };
+        let text = match caller {
+            Some(by) => format!("{} {}", acted("", by).trim_start(), said.text),
+            None => said.text,
         };
         Row {
             seq: fact.seq,
             at: fact.at,
             kind: fact.event.kind().to_owned(),
             who,
-            text: said.text,
+            text,
             tone: said.tone,
             call,
             body: entry.body().ok().map(str::to_owned),
@@ -136,6 +146,14 @@ impl Telling {
         };
         // A record about a request or a response is about its call.
         self.calls.get(&record).copied()
+    }
+}
+
+/// The person or program that made a call. `None` for a call of a model, and for other events.
+fn caller(event: &Event) -> Option<&Actor> {
+    match event {
+        Event::Observed(Observation::FunctionCallReceived(it)) => it.by.as_ref(),
+        Event::Observed(_) | Event::Decided(_) => None,
     }
 }
 

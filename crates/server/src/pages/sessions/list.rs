@@ -4,7 +4,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use recount_telling::count;
 
-use crate::pages::frame::{Frame, Page, moment, next_page, said};
+use crate::pages::frame::{Frame, Page, moment, next_page, not_filtered, said};
 use crate::problems::Problem;
 use crate::requests::{Cursor, Params};
 use crate::routes::Caller;
@@ -15,16 +15,23 @@ const FILTERS: [(&str, &str); 5] = [
     ("text", "Text"),
     ("agent", "Agent"),
     ("label", "Label, as name:value"),
-    ("since", "With a record since"),
-    ("until", "Opened before"),
+    ("since", "With a record since (UTC)"),
+    ("until", "Opened before (UTC)"),
 ];
 
 /// An example of a time, for the fields that take one.
-pub(in crate::pages) const TIME: &str = "2026-11-20T14:03:07Z";
+const TIME: &str = "2026-11-20T14:03:07Z";
 
-/// True for a filter that takes a time.
-pub(in crate::pages) fn is_time(filter: &str) -> bool {
-    matches!(filter, "since" | "until" | "from")
+/// A field of a form of filters. One that takes a time is wide enough for its example.
+pub(in crate::pages) fn filter_field(name: &str, label: &str, value: &str) -> Markup {
+    let is_time = matches!(name, "since" | "until" | "from");
+    html! {
+        div.time[is_time] {
+            label for={ "filter-" (name) } { (label) }
+            input id={ "filter-" (name) } name=(name) value=(value)
+                placeholder=[is_time.then_some(TIME)];
+        }
+    }
 }
 
 /// Shows the list.
@@ -34,7 +41,10 @@ pub(crate) async fn show(
     params: Params,
 ) -> Result<Response, Problem> {
     let params = params.given().known(&LIST);
-    let (sessions, next) = selected(&caller, &params).await?;
+    let (sessions, next) = match selected(&caller, &params).await {
+        Ok(found) => found,
+        Err(problem) => return not_filtered(&frame, "Sessions", filters(&params)?, &problem),
+    };
     let next = next.map(Cursor::text);
     let body = html! {
         (filters(&params)?)
@@ -53,12 +63,7 @@ fn filters(params: &Params) -> Result<Markup, Problem> {
     Ok(html! {
         form.filters method="get" {
             @for (name, label) in FILTERS {
-                div {
-                    label for={ "filter-" (name) } { (label) }
-                    input id={ "filter-" (name) } name=(name)
-                        value=(params.all(name).next().unwrap_or_default())
-                        placeholder=[is_time(name).then_some(TIME)];
-                }
+                (filter_field(name, label, params.all(name).next().unwrap_or_default()))
             }
             div {
                 label for="filter-state" { "State" }

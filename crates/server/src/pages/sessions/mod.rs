@@ -15,5 +15,5 @@ mod routes;
 mod session;
 mod summary;
 
-pub(super) use list::{TIME, is_time};
+pub(super) use list::filter_field;
 pub(super) use routes::routes;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use recount::ledger::{Entry, Ledger};
 use recount::replay::{Change, changes, state_at, state_json};
 use recount::session::{Json, Seq, SessionId};
-use recount_telling::age;
+use recount_telling::{age, cut};
 use serde_json::value::RawValue;
 
 use super::history::{History, Row};
@@ -18,6 +18,9 @@ use crate::routes::Caller;
 
 /// The maximum number of records after this one among which its effects are looked for.
 const EFFECTS_WITHIN: usize = 1_000;
+
+/// The maximum width of the sentence in the heading, in columns. It is whole below.
+const HEADING_COLUMNS: usize = 80;
 
 /// The maximum number of differences of the state.
 const CHANGES_MAX: usize = 100;
@@ -56,7 +59,7 @@ pub(crate) async fn show(
         (json(&entry, row)?)
         (state(ledger, id, at).await?)
     };
-    let heading = html! { "Record " (at) ": " (row.kind) };
+    let heading = html! { "Record " (at) ": " (said(&cut(&row.text, HEADING_COLUMNS))) };
     Ok(frame.page(Page::new(format!("Record {at}"), body).heading(heading)))
 }
 
@@ -78,7 +81,7 @@ fn about(row: &Row) -> Markup {
     html! {
         div.card {
             p.event { (said(&row.text)) }
-            p.quiet { (row.who) ", " (moment(row.at)) " " code { (age::stamp(row.at)) } }
+            p.quiet { (row.who) ", " code { (row.kind) } ", " (moment(row.at)) " " code { (age::stamp(row.at)) } }
         }
     }
 }

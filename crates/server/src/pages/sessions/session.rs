@@ -83,7 +83,7 @@ pub(crate) async fn show(
 fn checks(frame: &Frame, id: SessionId) -> maud::Markup {
     html! {
         div.actions {
-            @for (check, word) in [("verify", "Verify the hashes"), ("replay", "Decide again")] {
+            @for (check, word) in [("verify", "Verify the hashes"), ("replay", "Check the decisions")] {
                 div data-check={ (frame.links().to("v1/sessions/")) (id) "/" (check) } {
                     (frame.form(&format!("sessions/{id}/{check}"), html! { button { (word) } }))
                 }
