@@ -19,7 +19,7 @@ use super::status::Board;
 use super::task::{Command, SinkTask};
 use super::timers::Timers;
 use crate::message::Links;
-use crate::routing::{Names, Plan};
+use crate::routing::{Dues, Names, Plan};
 use crate::sending::{Sender, Sink};
 use crate::values::Occasion;
 
@@ -94,7 +94,12 @@ impl SinkTask {
                 let path = file.path().display();
                 tracing::warn!(%path, "the journal has another history: its end is the start");
                 let place = Place::at_end(journal).await?;
-                State { place, ..state }
+                let watched = Some(Vec::new());
+                State {
+                    place,
+                    watched,
+                    ..state
+                }
             }
             None => State::at(Place::at_end(journal).await?),
         };
@@ -146,12 +151,35 @@ impl SinkTask {
                 waiting.insert((it.session, it.request));
                 let (request, call) = ((it.session, it.request), it.call);
                 let (asked, expires) = (it.requested_at, it.expires_at);
-                self.add_timers(request, call, &names_of_pending(it), asked, expires);
+                let names = names_of_pending(it);
+                let dues = self.plan.dues(&names, asked, expires);
+                self.pass_over_old(request, &names, dues);
+                self.add_timers(request, call, &names, asked, expires);
             }
         }
         let known = |it: &(SessionId, Seq, Occasion)| waiting.contains(&(it.0, it.1));
         self.state.repeated.retain(known);
+        self.state.watched = Some(self.plan.watched());
         Ok(())
+    }
+
+    /// Notes the reminders and escalations of a request that were due before the sink watched it.
+    /// They are not sent: a new sink, or a new route, must not send one for each old request.
+    fn pass_over_old(&mut self, request: (SessionId, Seq), names: &Names, dues: Dues) {
+        let Some(watched) = &self.state.watched else {
+            return;
+        };
+        let now = self.clock.now();
+        let both = [
+            (Occasion::Reminder, dues.reminder),
+            (Occasion::Escalated, dues.escalation),
+        ];
+        for (occasion, due) in both {
+            let is_due = due.is_some_and(|it| it <= now);
+            if is_due && !watched.iter().any(|it| it.covers(occasion, names)) {
+                self.state.repeated.insert((request.0, request.1, occasion));
+            }
+        }
     }
 
     pub(super) fn add_timers(

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::message::{Digest, Notice};
+use crate::routing::Watched;
 use crate::values::{Occasion, SinkName};
 
 /// The version of the file.
@@ -29,6 +30,10 @@ pub(crate) struct State {
     pub(super) dead: Vec<Dead>,
     /// The reminders and escalations of open requests that were queued before.
     pub(super) repeated: BTreeSet<(SessionId, Seq, Occasion)>,
+    /// The requests that the routes sent again when the sink ran last. `None` in the file of an
+    /// older program, which did not note them.
+    #[serde(default)]
+    pub(super) watched: Option<Vec<Watched>>,
     /// The day of the last digest, such as `2026-11-28`.
     pub(super) last_digest: Option<String>,
     /// The numbers since the last digest.
@@ -64,6 +69,7 @@ impl State {
         State {
             version: VERSION,
             place,
+            watched: Some(Vec::new()),
             ..State::default()
         }
     }

@@ -17,6 +17,7 @@ use super::digests::Daily;
 use super::outbox::{Ended, Outbox};
 use super::place::Place;
 use super::reading::{Seen, seen};
+use super::repeating::is_moot;
 use super::state::{Dead, State, StateFile};
 use super::status::{Board, DeadLetter};
 use super::timers::Timers;
@@ -27,7 +28,7 @@ use crate::values::Occasion;
 
 /// The maximum number of notices in the queue. With more, the sink reads no further: the journal
 /// keeps what follows.
-const QUEUE_MAX: usize = 256;
+pub(super) const QUEUE_MAX: usize = 256;
 
 /// The maximum number of dead letters. The oldest one is dropped for another.
 const DEAD_MAX: usize = 1_000;
@@ -53,8 +54,15 @@ pub(crate) enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown;
 
-/// The result of the attempt that is being made.
-type InFlight = BoxFuture<'static, Result<(Uuid, Result<(), Undelivered>), Error>>;
+/// The attempt that is being made. Its result has the id of the message.
+type InFlight = BoxFuture<'static, Result<(Uuid, Attempted), Error>>;
+
+/// The result of an attempt.
+enum Attempted {
+    Sent(Result<(), Undelivered>),
+    /// The message was not sent, because its request does not wait any more.
+    Moot,
+}
 
 /// The task of a sink.
 pub(crate) struct SinkTask {
@@ -119,7 +127,7 @@ impl SinkTask {
             self.publish();
             let journal = self.ledger.journal().clone();
             let position = self.state.place.position;
-            let has_room = self.outbox.len() < QUEUE_MAX;
+            let has_room = self.has_room();
             let wake = self.wake(in_flight.is_none());
             let stop = stopped(self.stop.clone());
             tokio::select! {
@@ -128,7 +136,7 @@ impl SinkTask {
                 Some(command) = self.commands.recv() => self.obey(command).await,
                 sent = ended(&mut in_flight) => {
                     in_flight = None;
-                    self.settle(sent?);
+                    self.finish(sent?);
                 }
                 commit = journal.follow(position), if has_room => self.read(&commit?).await?,
                 () = wake => {}
@@ -142,9 +150,14 @@ impl SinkTask {
         // A message that arrived must not be sent again only because the service ended.
         if let Some(attempt) = in_flight {
             let sent = attempt.await?;
-            self.settle(sent);
+            self.finish(sent);
         }
         Ok(())
+    }
+
+    /// True if the queue takes another notice.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.len() < QUEUE_MAX
     }
 
     /// Reads a commit.
@@ -193,13 +206,31 @@ impl SinkTask {
         let (ledger, sender) = (self.ledger.clone(), self.sender.clone());
         let (links, clock) = (self.links.clone(), self.clock.clone());
         Some(Box::pin(async move {
+            // It may have waited in the queue for long.
+            if is_moot(&ledger, &notice).await? {
+                return Ok((notice.id, Attempted::Moot));
+            }
             let content = Content::read(&ledger, &notice, sender.detail(), &links).await?;
-            Ok((notice.id, sender.send(&content, clock.now()).await))
+            let sent = sender.send(&content, clock.now()).await;
+            Ok((notice.id, Attempted::Sent(sent)))
         }))
     }
 
     /// Takes the result of an attempt.
-    fn settle(&mut self, (id, result): (Uuid, Result<(), Undelivered>)) {
+    fn finish(&mut self, (id, attempted): (Uuid, Attempted)) {
+        match attempted {
+            Attempted::Sent(result) => self.settle(id, result),
+            Attempted::Moot => {
+                let sink = &self.sink.name;
+                tracing::debug!(%sink, %id, "a message is dropped: its request was decided");
+                self.outbox.drop_notice(id);
+                self.save_within(SAVE_AFTER_DELIVERY);
+            }
+        }
+    }
+
+    /// Takes the answer of the target.
+    fn settle(&mut self, id: Uuid, result: Result<(), Undelivered>) {
         let (now, sink) = (self.clock.now(), self.sink.name.clone());
         let entropy = self.clock.entropy();
         let ended = self.outbox.ended(id, &result, Instant::now(), entropy);
