@@ -96,7 +96,7 @@ impl SinkTask {
         }
         self.state.last_digest = Some(today.to_string());
         // Its numbers begin anew, so the queue with the old ones must be durable.
-        self.save_or_warn().await;
+        self.save().await;
         Ok(())
     }
 

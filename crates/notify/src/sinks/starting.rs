@@ -1,8 +1,6 @@
 //! The start of a sink's task: from its file, and from the requests that wait already.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use recount::engine::Clock;
@@ -11,12 +9,13 @@ use recount::session::{Seq, SessionId, Timestamp};
 use tokio::sync::{mpsc, watch};
 
 use super::digests::Daily;
+use super::letters::Command;
 use super::outbox::Outbox;
 use super::place::Place;
 use super::reading::readable;
-use super::state::{State, StateFile};
+use super::state::{State, StateFile, UnusableFile};
 use super::status::Board;
-use super::task::{Command, SinkTask};
+use super::task::SinkTask;
 use super::timers::Timers;
 use crate::message::Links;
 use crate::routing::{Dues, Names, Plan};
@@ -37,12 +36,8 @@ pub(crate) struct Given {
 /// The reason why a task does not start, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotStarted {
-    #[error(
-        "the file {path} cannot be used ({source}): move it away, or bring it back from a copy, \
-         then reload the configuration; without the file, the sink starts at the end of the \
-         journal, and its queue and dead letters are not sent"
-    )]
-    File { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    File(#[from] UnusableFile),
     #[error("the place of the sink cannot be read: {0}")]
     Ledger(#[from] Error),
 }
@@ -84,11 +79,7 @@ impl SinkTask {
         given: Given,
     ) -> Result<SinkTask, NotStarted> {
         let journal = given.ledger.journal().as_ref();
-        let fault = |source| NotStarted::File {
-            path: file.path().to_owned(),
-            source,
-        };
-        let mut state = match file.read().map_err(fault)? {
+        let mut state = match file.read()? {
             Some(state) if state.place.is_in(journal).await? => state,
             Some(state) => {
                 let path = file.path().display();
@@ -133,12 +124,8 @@ impl SinkTask {
             save_at: None,
         };
         task.find_waiting().await?;
-        // The place must be durable before a message that would have to be sent again.
-        let saved = task.save().await;
-        saved.map_err(|source| NotStarted::File {
-            path: task.file.path().to_owned(),
-            source,
-        })?;
+        // The place should be durable before a message that would have to be sent again.
+        task.save().await;
         task.publish();
         Ok(task)
     }

@@ -1,6 +1,5 @@
 //! The task of a sink: it follows the journal, and sends what it finds.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,12 @@ use recount::engine::Clock;
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
 use recount_journal::{BoxFuture, Commit};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::digests::Daily;
+use super::letters::Command;
 use super::outbox::{Ended, Outbox};
 use super::place::Place;
 use super::reading::{Seen, seen};
@@ -30,9 +30,6 @@ use crate::values::Occasion;
 /// keeps what follows.
 pub(super) const QUEUE_MAX: usize = 256;
 
-/// The maximum number of dead letters. The oldest one is dropped for another.
-const DEAD_MAX: usize = 1_000;
-
 /// The maximum time until the state is saved after a delivery while others wait. After a crash,
 /// the messages of this time are sent again.
 pub(super) const SAVE_AFTER_DELIVERY: Duration = Duration::from_millis(250);
@@ -40,19 +37,6 @@ pub(super) const SAVE_AFTER_DELIVERY: Duration = Duration::from_millis(250);
 /// The maximum time until the place is saved after commits without a notice. A restart reads from
 /// there again.
 const SAVE_AFTER_COMMIT: Duration = Duration::from_secs(5);
-
-/// The request of an operator.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Puts a dead letter into the queue.
-    Retry(Uuid, oneshot::Sender<Result<(), Unknown>>),
-    /// Removes a dead letter.
-    Discard(Uuid, oneshot::Sender<Result<(), Unknown>>),
-}
-
-/// There is no dead letter with the id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown;
 
 /// The attempt that is being made. Its result has the id of the message.
 type InFlight = BoxFuture<'static, Result<(Uuid, Attempted), Error>>;
@@ -112,7 +96,7 @@ impl SinkTask {
                 self.board.does_not_run(reason, self.clock.now());
             }
         }
-        self.save_or_warn().await;
+        self.save().await;
         self.publish();
     }
 
@@ -142,11 +126,11 @@ impl SinkTask {
                 () = wake => {}
             }
             if self.save_at.is_some_and(|it| it <= Instant::now()) {
-                self.save_or_warn().await;
+                self.save().await;
             }
         }
         // The attempt may last longer than the service waits.
-        self.save_or_warn().await;
+        self.save().await;
         // A message that arrived must not be sent again only because the service ended.
         if let Some(attempt) = in_flight {
             let sent = attempt.await?;
@@ -245,15 +229,12 @@ impl SinkTask {
             Ended::Dead(queued) => {
                 let reason = result.err().map(|it| it.to_string()).unwrap_or_default();
                 tracing::error!(%sink, %id, %reason, "a message is not tried any more");
-                self.state.dead.push(Dead {
+                self.keep_dead(Dead {
                     notice: queued.notice,
                     attempts: queued.attempts,
                     reason,
                     since: now,
                 });
-                if self.state.dead.len() > DEAD_MAX {
-                    self.state.dead.remove(0);
-                }
             }
         }
         let is_empty = self.outbox.len() == 0;
@@ -270,7 +251,7 @@ impl SinkTask {
             Ok(()) => {
                 numbers.delivered += 1;
                 if numbers.failing_since.take().is_some() {
-                    tracing::info!(sink = %self.sink.name, "the sink takes messages again");
+                    tracing::warn!(sink = %self.sink.name, "the sink takes messages again");
                 }
                 numbers.error = None;
             }
@@ -285,61 +266,17 @@ impl SinkTask {
         }
     }
 
-    /// Does what an operator asks for. It is durable before the answer.
-    async fn obey(&mut self, command: Command) {
-        let (id, reply, is_retry) = match command {
-            Command::Retry(id, reply) => (id, reply, true),
-            Command::Discard(id, reply) => (id, reply, false),
-        };
-        let found = self.state.dead.iter().position(|it| it.notice.id == id);
-        let dead = found.map(|at| self.state.dead.remove(at));
-        let answer = match dead {
-            Some(dead) => {
-                if is_retry {
-                    self.outbox.add(dead.notice);
-                }
-                self.save_or_warn().await;
-                self.publish();
-                Ok(())
-            }
-            None => Err(Unknown),
-        };
-        // The operator may have gone.
-        let _ = reply.send(answer);
-    }
-
     /// Shows operators where the sink is.
     pub(super) fn publish(&self) {
         let mut numbers = self.board.numbers();
         numbers.queued = self.outbox.len() as u64;
         numbers.position = self.state.place.position;
+        numbers.dropped_letters = self.state.dropped;
         let shown = numbers.dead_letters.iter().map(|it| it.id);
         if !shown.eq(self.state.dead.iter().map(|it| it.notice.id)) {
             let dead = self.state.dead.iter().map(DeadLetter::of);
             numbers.dead_letters = dead.collect();
             self.letters.send_modify(|it| *it += 1);
-        }
-    }
-
-    pub(super) fn save_within(&mut self, wait: Duration) {
-        let at = Instant::now() + wait;
-        self.save_at = Some(self.save_at.map_or(at, |it| it.min(at)));
-    }
-
-    /// Saves the state, on a thread that may wait for the disk.
-    pub(super) async fn save(&mut self) -> io::Result<()> {
-        self.save_at = None;
-        let (file, mut state) = (self.file.clone(), self.state.clone());
-        state.queue = self.outbox.queue();
-        let saved = tokio::task::spawn_blocking(move || file.save(&state)).await;
-        saved.unwrap_or_else(|error| Err(io::Error::other(error)))
-    }
-
-    /// Saves the state. If that fails, messages are sent again after a restart.
-    pub(super) async fn save_or_warn(&mut self) {
-        if let Err(error) = self.save().await {
-            let path = self.file.path().display();
-            tracing::warn!(%error, %path, "the place of a sink could not be saved");
         }
     }
 }
