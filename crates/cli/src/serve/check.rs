@@ -75,6 +75,8 @@ async fn all(config: &Config) -> Vec<Mistake> {
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
     mistakes.extend(notify::mistakes(config));
+    mistakes.extend(notify::unusable_files(config));
+    mistakes.extend(config::silent_routes(settings, &agents));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));
