@@ -130,7 +130,8 @@ impl Notifier {
     /// Starts the sinks where they ended. A new sink starts at the end of the journal.
     ///
     /// A sink whose file or place cannot be read does not run, and its status has the reason. The
-    /// others run. One whose file cannot be written runs, and its status has the reason, too. A target that cannot be reached is no error.
+    /// others run. One whose file cannot be written runs, and its status has the reason, too. A
+    /// target that cannot be reached is no error.
     ///
     /// # Errors
     /// [`NotifyError`].

@@ -62,8 +62,8 @@ fn outcome(response: &Response, now: Timestamp) -> Result<(), Undelivered> {
     let what = status.to_string();
     match status {
         status if status.is_success() => Ok(()),
-        // The last three may be those of a proxy or of a token that an operator mends. They are about
-        // the target, so no message is given up for them at once.
+        // The last three may be those of a proxy or of a token that an operator mends. They are
+        // about the target, so no message is given up for them at once.
         StatusCode::REQUEST_TIMEOUT
         | StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY

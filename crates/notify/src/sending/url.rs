@@ -44,8 +44,8 @@ impl Url {
         Some((base, last))
     }
 
-    /// True if the URL names a topic of ntfy: `-`, `_` and up to 64 letters and digits of ASCII, and
-    /// no query.
+    /// True if the URL names a topic of ntfy and has no query. A topic has up to 64 letters and
+    /// digits of ASCII, `-` and `_`.
     #[must_use]
     pub fn has_topic(&self) -> bool {
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_".contains(&it);

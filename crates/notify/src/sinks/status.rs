@@ -28,8 +28,8 @@ pub struct SinkStatus {
     pub queued: u64,
     /// The number of commits of the journal that the sink has not read yet.
     pub lag: u64,
-    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or the
-    /// sink does not run. `None` if all is well.
+    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or
+    /// the sink does not run. `None` if all is well.
     #[serde(rename = "failing_since_us")]
     pub failing_since: Option<Timestamp>,
     /// The last error, if the last attempt failed, or the reason why the sink does not run or its

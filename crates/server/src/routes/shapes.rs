@@ -59,8 +59,8 @@ pub(crate) struct SinkShape {
     queued: u64,
     /// The number of commits of the journal that the sink has not read yet.
     lag: u64,
-    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or the
-    /// sink does not run, in microseconds since 1970. Null if all is well.
+    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or
+    /// the sink does not run, in microseconds since 1970. Null if all is well.
     failing_since_us: Option<i64>,
     /// The last error, or the reason why the sink does not run or its file cannot be written.
     error: Option<String>,
