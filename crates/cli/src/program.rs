@@ -148,7 +148,8 @@ enum Command {
 /// Runs the command of the command line.
 pub(crate) fn run() -> ExitCode {
     let command_line = CommandLine::parse();
-    follow_tracing();
+    let is_service = matches!(command_line.command, Command::Serve(_));
+    follow_tracing(is_service.then_some(tracing::Level::WARN));
     if command_line.insecure_directory {
         crate::journal::opening::trust_others();
     }
@@ -245,10 +246,13 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
     }
 }
 
-/// Prints trace events to standard error if RECOUNT_LOG names a level.
-fn follow_tracing() {
+/// Prints trace events to standard error. RECOUNT_LOG overrides the level.
+///
+/// A service has one of its own: its warnings, such as a sink that fails, must reach its operator.
+fn follow_tracing(own: Option<tracing::Level>) {
     let level = std::env::var("RECOUNT_LOG").ok();
-    if let Some(level) = level.and_then(|it| it.parse::<tracing::Level>().ok()) {
+    let level = level.and_then(|it| it.parse::<tracing::Level>().ok());
+    if let Some(level) = level.or(own) {
         tracing_subscriber::fmt()
             .with_max_level(level)
             .with_writer(std::io::stderr)

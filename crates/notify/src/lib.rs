@@ -34,5 +34,5 @@ pub use routing::{Days, Escalation, Filter, Hours, Pattern, Route, TimeOfDay, Un
 pub use sending::{
     Bearer, Patience, SigningSecret, Sink, Target, Undelivered, UnfitSecret, UnfitUrl, Url,
 };
-pub use sinks::{DeadLetter, Settings, SinkStatus};
+pub use sinks::{DeadLetter, RemovedSink, Settings, SinkStatus, UnusableFile};
 pub use values::{Detail, NamedZone, Occasion, SinkName, UnfitName, UnknownWord, Zone};

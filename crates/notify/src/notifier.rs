@@ -15,7 +15,9 @@ use uuid::Uuid;
 use crate::message::{Content, Links, Notice};
 use crate::routing::Plan;
 use crate::sending::{Sender, Sink, Undelivered};
-use crate::sinks::{Board, Command, Given, Settings, SinkStatus, SinkTask, StateFile, Unknown};
+use crate::sinks::{
+    Board, Command, Given, RemovedSink, Settings, SinkStatus, SinkTask, StateFile, Unknown,
+};
 
 /// The number of requests of operators that wait for a task.
 const COMMANDS: usize = 16;
@@ -128,7 +130,8 @@ impl Notifier {
     /// Starts the sinks where they ended. A new sink starts at the end of the journal.
     ///
     /// A sink whose file or place cannot be read does not run, and its status has the reason. The
-    /// others run. A target that cannot be reached is no error.
+    /// others run. One whose file cannot be written runs, and its status has the reason, too. A
+    /// target that cannot be reached is no error.
     ///
     /// # Errors
     /// [`NotifyError`].
@@ -154,9 +157,11 @@ impl Notifier {
     /// Replaces all sinks and routes. A sink with the name of an earlier one continues in its
     /// place. One that did not run is started again.
     ///
+    /// Returns the earlier sinks that have no successor and messages that were not delivered.
+    ///
     /// # Errors
     /// [`NotifyError`]. The earlier sinks and routes stay then.
-    pub async fn replace(&self, settings: Settings) -> Result<(), NotifyError> {
+    pub async fn replace(&self, settings: Settings) -> Result<Vec<RemovedSink>, NotifyError> {
         let mut prepared = BTreeMap::new();
         for sink in settings.sinks {
             let sender = Sender::new(sink.clone());
@@ -167,9 +172,13 @@ impl Notifier {
             }
         }
         let directory = settings.directory;
+        let is_gone = |name: &String| !prepared.contains_key(name);
         let links = Links::under(settings.links.as_deref());
         let mut running = self.0.running.lock().await;
         let boards = running.stop(LAST_ATTEMPT).await;
+        let gone = boards.iter().filter(|(name, _)| is_gone(name));
+        let gone = gone.filter_map(|(name, board)| RemovedSink::of(name, board, &directory));
+        let gone: Vec<RemovedSink> = gone.collect();
         for (name, (sink, sender)) in prepared {
             let plan = Plan::new(sink.name.clone(), &settings.routes);
             let file = StateFile::of(&sink.name, &directory);
@@ -177,7 +186,7 @@ impl Notifier {
             let handle = self.begin(sink, plan, sender, file, &links, board).await;
             running.sinks.insert(name, handle);
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// Starts a sink. One that cannot start must not keep the others, or the service, from it.
@@ -236,6 +245,7 @@ impl Notifier {
         let running = self.0.running.lock().await;
         let status = |(name, handle): (&String, &Handle)| {
             let numbers = handle.board.numbers().clone();
+            let (failing_since, error) = numbers.failure();
             SinkStatus {
                 name: name.clone(),
                 kind: handle.kind,
@@ -244,9 +254,10 @@ impl Notifier {
                 failures: numbers.failures,
                 queued: numbers.queued,
                 lag: end.saturating_sub(numbers.position),
-                failing_since: numbers.failing_since,
-                error: numbers.error,
+                failing_since,
+                error,
                 dead_letters: numbers.dead_letters,
+                dropped_dead_letters: numbers.dropped_letters,
             }
         };
         Ok(running.sinks.iter().map(status).collect())
@@ -271,7 +282,7 @@ impl Notifier {
     /// # Errors
     /// [`DeadLetterError`].
     pub async fn retry(&self, sink: &str, id: Uuid) -> Result<(), DeadLetterError> {
-        self.command(sink, id, Command::Retry).await
+        self.about_one(sink, id, Command::Retry).await
     }
 
     /// Removes a dead letter.
@@ -279,15 +290,41 @@ impl Notifier {
     /// # Errors
     /// [`DeadLetterError`].
     pub async fn discard(&self, sink: &str, id: Uuid) -> Result<(), DeadLetterError> {
-        self.command(sink, id, Command::Discard).await
+        self.about_one(sink, id, Command::Discard).await
     }
 
-    async fn command(
+    /// Sends all dead letters of a sink again, with the same ids. Returns their number.
+    ///
+    /// ```
+    /// # async fn example(notifier: recount_notify::Notifier)
+    /// # -> Result<(), recount_notify::DeadLetterError> {
+    /// // Once its token is valid again.
+    /// let number = notifier.retry_all("ops").await?;
+    /// println!("{number} messages are sent again");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DeadLetterError`].
+    pub async fn retry_all(&self, sink: &str) -> Result<u64, DeadLetterError> {
+        self.command(sink, Command::RetryAll).await
+    }
+
+    async fn about_one(
         &self,
         sink: &str,
         id: Uuid,
         command: fn(Uuid, oneshot::Sender<Result<(), Unknown>>) -> Command,
     ) -> Result<(), DeadLetterError> {
+        let answer = self.command(sink, |reply| command(id, reply)).await?;
+        answer.map_err(|Unknown| DeadLetterError::UnknownLetter { id })
+    }
+
+    async fn command<A>(
+        &self,
+        sink: &str,
+        command: impl FnOnce(oneshot::Sender<A>) -> Command,
+    ) -> Result<A, DeadLetterError> {
         let commands = {
             let running = self.0.running.lock().await;
             let handle = running.sinks.get(sink);
@@ -298,13 +335,9 @@ impl Notifier {
         };
         let commands = commands.ok_or(DeadLetterError::Stopped)?;
         let (reply, answer) = oneshot::channel();
-        let sent = commands.send(command(id, reply)).await;
+        let sent = commands.send(command(reply)).await;
         sent.map_err(|_| DeadLetterError::Stopped)?;
-        match answer.await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Unknown)) => Err(DeadLetterError::UnknownLetter { id }),
-            Err(_) => Err(DeadLetterError::Stopped),
-        }
+        answer.await.map_err(|_| DeadLetterError::Stopped)
     }
 
     /// Ends all sinks. Attempts that are being made may end within the time. The rest is sent by

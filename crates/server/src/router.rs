@@ -107,6 +107,7 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(holds::unhold))
         .routes(routes!(sinks::list))
         .routes(routes!(sinks::retry))
+        .routes(routes!(sinks::retry_every))
         .routes(routes!(sinks::discard))
         .merge(programs())
         .routes(routes!(audit::decisions))

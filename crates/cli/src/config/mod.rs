@@ -34,7 +34,7 @@ pub(crate) use checks::{approvers, grants, programs, registered};
 pub(crate) use identities::{jwt, with_identities};
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
-pub(crate) use notify::{Hidden, SinkKind, SinkSettings};
+pub(crate) use notify::{Hidden, SinkKind, SinkSettings, silent_routes};
 pub(crate) use schema::schema;
 pub(crate) use section::Given;
 pub(crate) use settings::{

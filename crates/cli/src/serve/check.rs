@@ -77,6 +77,8 @@ async fn all(config: &Config) -> Vec<Mistake> {
     mistakes.extend(traces::mistakes(config));
     mistakes.extend(checkpoints::mistakes(config));
     mistakes.extend(notify::mistakes(config));
+    mistakes.extend(notify::unusable_files(config));
+    mistakes.extend(config::silent_routes(settings, &agents));
     let identities = config::with_identities(Access::none(), &settings.access);
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));

@@ -17,8 +17,13 @@ impl Markup {
     pub(crate) fn value(self, text: &str) -> String {
         match self {
             Markup::Plain => text.to_owned(),
-            Markup::Slack => slack(text),
-            Markup::Markdown => text.chars().fold(String::new(), markdown),
+            Markup::Slack => slack(
+                &without_schemes(text)
+                    .chars()
+                    .map(slack_mark)
+                    .collect::<String>(),
+            ),
+            Markup::Markdown => without_schemes(text).chars().fold(String::new(), markdown),
         }
     }
 
@@ -28,6 +33,21 @@ impl Markup {
             Markup::Plain | Markup::Markdown => text.to_owned(),
             Markup::Slack => slack(text),
         }
+    }
+}
+
+/// A value without links: a URL in a value would look like the one of this service.
+fn without_schemes(text: &str) -> String {
+    text.replace("://", ":／／")
+}
+
+/// A character of a value for Slack, which has no escapes for its marks.
+fn slack_mark(character: char) -> char {
+    match character {
+        '*' => '＊',
+        '`' => '｀',
+        '~' => '～',
+        plain => plain,
     }
 }
 
@@ -71,9 +91,12 @@ mod tests {
         for (value, expected) in [
             ("refund_order", r"refund\_order"),
             ("**b** `c`", r"\*\*b\*\* \`c\`"),
-            ("[ok](https://a)", "［ok］(https://a)"),
+            ("[ok](https://a)", "［ok］(https:／／a)"),
             ("@all #a ~b", "＠all ＃a ～b"),
-            ("<!channel> <https://a|b>", "＜!channel＞ ＜https://a｜b＞"),
+            (
+                "<!channel> <https://a|b>",
+                "＜!channel＞ ＜https:／／a｜b＞",
+            ),
             ("&commat;all", "＆commat;all"),
             // The backslash of the value must not take away the one before a mark.
             (r"\*b\*", r"\\\*b\\\*"),
@@ -87,5 +110,15 @@ mod tests {
         let link = "https://a_b.example/~ops/sessions/7";
         assert_eq!(Markup::Markdown.link(link), link);
         assert_eq!(Markup::Slack.link("https://a/?b&c"), "https://a/?b&amp;c");
+    }
+
+    #[test]
+    fn value_in_slack_is_neither_link_nor_bold() {
+        let value = Markup::Slack.value("*b* `c` ~d~ https://a <https://a|b>");
+        assert_eq!(value, "＊b＊ ｀c｀ ～d～ https:／／a &lt;https:／／a|b&gt;");
+        assert_eq!(
+            Markup::Slack.value("refund_order 1.50"),
+            "refund_order 1.50"
+        );
     }
 }

@@ -98,11 +98,17 @@ impl Template {
     /// The text of a message. Every value is on one line and escaped.
     pub(crate) fn text(&self, content: &Content, zone: &Zone, markup: Markup) -> String {
         let mut text = String::new();
+        let mut is_empty = false;
         for part in &self.parts {
             match part {
+                // An empty field leaves one space of the two around it.
+                Part::Text(plain) if is_empty && (text.is_empty() || text.ends_with(' ')) => {
+                    text.push_str(plain.strip_prefix(' ').unwrap_or(plain));
+                }
                 Part::Text(plain) => text.push_str(plain),
                 Part::Field(field) => {
                     let value = field.value(content, zone);
+                    is_empty = value.is_empty();
                     let line = one_line(&value);
                     let shown = cut(&line, FIELD_COLUMNS_MAX);
                     text.push_str(&match field.is_link() {
@@ -183,6 +189,7 @@ mod tests {
             text("{label.tenant} {label.none}|{arguments}"),
             "acme |{\"order\":\"1001\"}"
         );
+        assert_eq!(text("{hint} a {link} b {expires}"), "a b");
         assert_eq!(text("<b>{time}</b> {link}"), "<b>1970-01-01 00:00 UTC</b>");
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// A name in which `*` stands for any number of characters.
 ///
 /// ```
@@ -9,11 +11,12 @@ use std::collections::BTreeMap;
 /// assert!(Pattern::new("refund*").matches("refund_order"));
 /// assert!(!Pattern::new("refund").matches("refund_order"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Pattern(String);
 
 /// The calls that a route is about. An empty filter matches every call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// The tools. Empty: every tool.
     pub tools: Vec<Pattern>,

@@ -10,5 +10,5 @@ mod route;
 pub(crate) use filter::Names;
 pub use filter::{Filter, Pattern};
 pub use hours::{Days, Hours, TimeOfDay, UnfitHours};
-pub(crate) use plan::{Dues, Plan};
+pub(crate) use plan::{Dues, Plan, Watched};
 pub use route::{Escalation, Route};

@@ -1,8 +1,9 @@
 //! The routes as one sink sees them.
 
 use recount::session::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::filter::Names;
+use super::filter::{Filter, Names};
 use super::route::Route;
 use crate::values::{Occasion, SinkName};
 
@@ -18,6 +19,20 @@ pub(crate) struct Plan {
 pub(crate) struct Dues {
     pub(crate) reminder: Option<Timestamp>,
     pub(crate) escalation: Option<Timestamp>,
+}
+
+/// The requests that a route sends to a sink again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Watched {
+    /// [`Occasion::Reminder`] or [`Occasion::Escalated`].
+    occasion: Occasion,
+    filter: Filter,
+}
+
+impl Watched {
+    pub(crate) fn covers(&self, occasion: Occasion, names: &Names) -> bool {
+        self.occasion == occasion && self.filter.matches(names)
+    }
 }
 
 impl Plan {
@@ -47,6 +62,26 @@ impl Plan {
     pub(crate) fn has_timers(&self) -> bool {
         let has = |it: &Route| it.remind_before.is_some() || it.escalation.is_some();
         self.routes.iter().any(has)
+    }
+
+    /// The requests that are sent to the sink again.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        let mut watched = Vec::new();
+        for route in &self.routes {
+            let mut add = |occasion| {
+                let filter = route.filter.clone();
+                watched.push(Watched { occasion, filter });
+            };
+            let mut sinks = route.sinks.iter().chain(&route.quiet);
+            if route.remind_before.is_some() && sinks.any(|it| *it == self.sink) {
+                add(Occasion::Reminder);
+            }
+            let escalation = route.escalation.as_ref();
+            if escalation.is_some_and(|it| it.to.contains(&self.sink)) {
+                add(Occasion::Escalated);
+            }
+        }
+        watched
     }
 
     /// The times at which a request is sent to the sink again. Of several routes, the first counts.

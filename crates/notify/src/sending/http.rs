@@ -62,11 +62,16 @@ fn outcome(response: &Response, now: Timestamp) -> Result<(), Undelivered> {
     let what = status.to_string();
     match status {
         status if status.is_success() => Ok(()),
+        // The last three may be those of a proxy or of a token that an operator mends. They are
+        // about the target, so no message is given up for them at once.
         StatusCode::REQUEST_TIMEOUT
         | StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => Err(Undelivered::Unavailable {
+        | StatusCode::GATEWAY_TIMEOUT
+        | StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::NOT_FOUND => Err(Undelivered::Unavailable {
             what,
             retry_after: retry_after(response, now),
         }),
@@ -79,8 +84,12 @@ fn outcome(response: &Response, now: Timestamp) -> Result<(), Undelivered> {
 /// The wait that a response asks for: seconds, or a date.
 fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
+    let wait = match text.parse::<f64>() {
+        // A number that no duration has is a very long wait, or one that is over.
+        Ok(seconds) if seconds >= 0.0 => {
+            Duration::try_from_secs_f64(seconds).unwrap_or(RETRY_AFTER_MAX)
+        }
+        Ok(_) => return None,
         Err(_) => {
             let date = DateTime::parse_from_rfc2822(text).ok()?;
             let us = date.timestamp_micros().saturating_sub(now.0);

@@ -18,6 +18,9 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// The secret that signs the messages of a webhook, such as `whsec_…` with 24 to 64 bytes in
 /// Base64.
 ///
+/// Several secrets with white space between them give a signature each. So a receiver can have
+/// either of them while one replaces the other.
+///
 /// ```
 /// use recount_notify::SigningSecret;
 /// let secret: SigningSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse()?;
@@ -25,7 +28,10 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// # Ok::<(), recount_notify::UnfitSecret>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct SigningSecret(Vec<u8>);
+pub struct SigningSecret {
+    /// The keys, at least one.
+    keys: Vec<Vec<u8>>,
+}
 
 /// A token that a sink expects in the header `Authorization`.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,15 +45,22 @@ pub struct UnfitSecret {
 }
 
 impl SigningSecret {
-    /// The signature of a text, in Base64.
-    pub(super) fn sign(&self, parts: &[&[u8]]) -> String {
+    /// The signatures of a text, one of each key, in Base64.
+    pub(super) fn sign(&self, parts: &[&[u8]]) -> impl Iterator<Item = String> {
         // A key of any length is valid for HMAC.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
-            return String::new();
-        };
-        parts.iter().for_each(|it| mac.update(it));
-        STANDARD.encode(mac.finalize().into_bytes())
+        let macs = self.keys.iter();
+        let macs = macs.filter_map(|key| Hmac::<Sha256>::new_from_slice(key).ok());
+        macs.map(|mut mac| {
+            parts.iter().for_each(|it| mac.update(it));
+            STANDARD.encode(mac.finalize().into_bytes())
+        })
     }
+}
+
+/// Reads one key.
+fn key(text: &str) -> Option<Vec<u8>> {
+    let key = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
+    Some(key).filter(|it| KEY_BYTES.contains(&it.len()))
 }
 
 impl FromStr for SigningSecret {
@@ -55,14 +68,11 @@ impl FromStr for SigningSecret {
 
     fn from_str(text: &str) -> Result<SigningSecret, UnfitSecret> {
         let unfit = UnfitSecret {
-            expected: "whsec_ and 24 to 64 bytes in Base64",
+            expected: "whsec_ and 24 to 64 bytes in Base64, or several with spaces between them",
         };
-        let encoded = text.trim().strip_prefix(PREFIX).ok_or(unfit)?;
-        let key = STANDARD.decode(encoded).map_err(|_| unfit)?;
-        match KEY_BYTES.contains(&key.len()) {
-            true => Ok(SigningSecret(key)),
-            false => Err(unfit),
-        }
+        let keys: Option<Vec<Vec<u8>>> = text.split_whitespace().map(key).collect();
+        let keys = keys.filter(|it| !it.is_empty()).ok_or(unfit)?;
+        Ok(SigningSecret { keys })
     }
 }
 
@@ -103,10 +113,11 @@ mod tests {
     fn secrets_are_read_and_never_shown() {
         let text = format!(" whsec_{}\n", STANDARD.encode([7; 32]));
         let secret: SigningSecret = text.parse().unwrap();
-        assert_eq!(secret.0, [7; 32]);
+        assert_eq!(secret.keys, [[7; 32]]);
         assert!(!format!("{secret:?}").contains('7'));
         let short = format!("whsec_{}", STANDARD.encode([7; 23]));
-        for text in ["", "s3cret", "whsec_s3cret!", short.as_str()] {
+        let one_is_wrong = format!("{text} s3cret");
+        for text in ["", "s3cret", "whsec_s3cret!", &short, &one_is_wrong] {
             let error = text.parse::<SigningSecret>().unwrap_err();
             assert!(!error.to_string().contains("s3cret"), "{error}");
         }

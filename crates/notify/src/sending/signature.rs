@@ -14,7 +14,8 @@ pub(super) fn headers(
 ) -> [(&'static str, String); 3] {
     let (id, seconds) = (id.to_string(), seconds.to_string());
     let signed: [&[u8]; 5] = [id.as_bytes(), b".", seconds.as_bytes(), b".", body];
-    let signature = format!("v1,{}", secret.sign(&signed));
+    let signatures = secret.sign(&signed).map(|it| format!("v1,{it}"));
+    let signature = signatures.collect::<Vec<_>>().join(" ");
     [
         ("webhook-id", id),
         ("webhook-timestamp", seconds),
@@ -39,5 +40,20 @@ mod tests {
                 "v1,wopvdXgIValW/ct1DOSrWmBcxgT2ahiFdPKrOZs4TD8="
             )
         );
+    }
+
+    #[test]
+    fn each_secret_signs() {
+        let (old, new) = (
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        );
+        let signature = |secret: &str| {
+            let secret = secret.parse().unwrap();
+            let [_, _, (_, signature)] = headers(&secret, Uuid::from_u128(7), 9, b"{}");
+            signature
+        };
+        let both = signature(&format!("{new}\n{old}"));
+        assert_eq!(both, format!("{} {}", signature(new), signature(old)));
     }
 }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// The maximum length of a topic of ntfy.
+const TOPIC_BYTES_MAX: usize = 64;
+
 /// The URL of a sink. Such a URL is often a secret itself, so only its origin is shown.
 ///
 /// ```
@@ -41,10 +44,14 @@ impl Url {
         Some((base, last))
     }
 
-    /// True if the URL names a topic of ntfy.
+    /// True if the URL names a topic of ntfy and has no query. A topic has up to 64 letters and
+    /// digits of ASCII, `-` and `_`.
     #[must_use]
     pub fn has_topic(&self) -> bool {
-        self.split_last().is_some()
+        let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_".contains(&it);
+        let is_topic = |it: &str| it.len() <= TOPIC_BYTES_MAX && it.bytes().all(is_letter);
+        let topic = self.split_last().map(|(_, topic)| topic);
+        self.0.query().is_none() && topic.is_some_and(|it| is_topic(&it))
     }
 }
 
@@ -116,6 +123,10 @@ mod tests {
             (base.as_str(), topic.as_str()),
             ("https://ntfy.example/base", "ops-1")
         );
-        assert!(!"https://ntfy.sh/".parse::<Url>().unwrap().has_topic());
+        assert!(url.has_topic());
+        for without in ["", "a%0d%0ab", "a?x=1", "é", &"a".repeat(65)] {
+            let url: Url = format!("https://ntfy.sh/{without}").parse().unwrap();
+            assert!(!url.has_topic(), "{without}");
+        }
     }
 }

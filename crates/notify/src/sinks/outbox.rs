@@ -134,6 +134,11 @@ impl Outbox {
         Ended::Again
     }
 
+    /// Removes a notice that need not be sent.
+    pub(super) fn drop_notice(&mut self, id: Uuid) {
+        self.items.retain(|it| it.queued.notice.id != id);
+    }
+
     /// The target takes messages.
     fn open(&mut self) {
         self.unavailable = 0;

@@ -5,7 +5,7 @@ use recount::session::{
     About, Decision, Event, Fact, Observation, Outcome, ResponseIssued, Route, Seq, SessionId,
     Timestamp,
 };
-use recount_journal::Line;
+use recount_journal::{Line, OpenItem};
 
 use crate::message::names_of;
 use crate::routing::Names;
@@ -102,6 +102,23 @@ pub(super) async fn seen(
         seen.names = readable(session, names)?.unwrap_or_default();
     }
     Ok(Some(seen))
+}
+
+/// True if a request of a call still waits for an answer. The cost does not depend on the length
+/// of the session.
+///
+/// # Errors
+/// The error of the journal itself.
+pub(super) async fn waits(
+    ledger: &Ledger,
+    session: SessionId,
+    (request, call): (Seq, Seq),
+) -> Result<bool, Error> {
+    let before = (session.0, call.0.saturating_sub(1));
+    let next = ledger.journal().open_work(Some(before), 1).await?;
+    let id = session.request_id(request).0;
+    let is_it = |it: &OpenItem| (it.session, it.item) == (session.0, call.0);
+    Ok(next.iter().any(|it| is_it(it) && it.request == Some(id)))
 }
 
 /// Only an error of the journal itself ends the notifications of a sink.

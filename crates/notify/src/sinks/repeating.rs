@@ -2,17 +2,42 @@
 
 use std::time::Duration;
 
-use recount::ledger::Error;
+use recount::ledger::{Error, Ledger};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::reading::{Close, Seen, readable};
+use super::reading::{Close, Seen, waits};
 use super::starting::{names_of_pending, pending};
-use super::task::{SAVE_AFTER_DELIVERY, SinkTask};
-use crate::message::Notice;
+use super::task::{QUEUE_MAX, SAVE_AFTER_DELIVERY, SinkTask};
+use crate::message::{About, Notice};
 use crate::values::Occasion;
 
 /// The maximum time between two readings of the clock while a timer waits.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// True if a message reminds of a request that does not wait any more.
+///
+/// # Errors
+/// The error of the journal itself.
+pub(super) async fn is_moot(ledger: &Ledger, notice: &Notice) -> Result<bool, Error> {
+    let repeats = match notice.occasion {
+        Occasion::Reminder | Occasion::Escalated => true,
+        Occasion::Asked
+        | Occasion::Decided
+        | Occasion::InDoubt
+        | Occasion::Settled
+        | Occasion::Digest
+        | Occasion::Test => false,
+    };
+    let About::Call {
+        session,
+        record,
+        call: Some(call),
+    } = notice.about
+    else {
+        return Ok(false);
+    };
+    Ok(repeats && !waits(ledger, session, (record, call)).await?)
+}
 
 impl SinkTask {
     /// Counts a record for the digest.
@@ -33,10 +58,10 @@ impl SinkTask {
 
     /// Queues the reminders and escalations that are due, of requests that still wait.
     pub(super) async fn repeat_due(&mut self) -> Result<(), Error> {
-        for due in self.timers.due() {
-            let waiting = self.ledger.pending_in(due.session).await;
-            let waiting = readable(due.session, waiting)?.unwrap_or_default();
-            if !waiting.iter().any(|it| it.request == due.request) {
+        let room = QUEUE_MAX.saturating_sub(self.outbox.len());
+        for due in self.timers.due(room) {
+            // The answer may be in a commit that the sink has not read yet.
+            if !waits(&self.ledger, due.session, (due.request, due.call)).await? {
                 continue;
             }
             let place = (due.request, Some(due.call));
@@ -71,7 +96,7 @@ impl SinkTask {
         }
         self.state.last_digest = Some(today.to_string());
         // Its numbers begin anew, so the queue with the old ones must be durable.
-        self.save_or_warn().await;
+        self.save().await;
         Ok(())
     }
 
@@ -79,7 +104,8 @@ impl SinkTask {
     pub(super) fn wake(&self, is_idle: bool) -> impl Future<Output = ()> + use<> {
         let retry = self.outbox.next_at(Instant::now()).filter(|_| is_idle);
         let next = [retry, self.save_at].into_iter().flatten().min();
-        let timer = self.timers.next();
+        // A full queue takes no reminder, also if one is due.
+        let timer = self.timers.next().filter(|_| self.has_room());
         // A timer that is due at a reading of the clock is found also if the clock is set.
         let looks = !self.timers.is_empty() || self.daily.is_some();
         let reached = timer.map(|it| self.clock.reached(it));

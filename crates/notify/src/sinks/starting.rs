@@ -1,8 +1,6 @@
 //! The start of a sink's task: from its file, and from the requests that wait already.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use recount::engine::Clock;
@@ -11,15 +9,16 @@ use recount::session::{Seq, SessionId, Timestamp};
 use tokio::sync::{mpsc, watch};
 
 use super::digests::Daily;
+use super::letters::Command;
 use super::outbox::Outbox;
 use super::place::Place;
 use super::reading::readable;
-use super::state::{State, StateFile};
+use super::state::{State, StateFile, UnusableFile};
 use super::status::Board;
-use super::task::{Command, SinkTask};
+use super::task::SinkTask;
 use super::timers::Timers;
 use crate::message::Links;
-use crate::routing::{Names, Plan};
+use crate::routing::{Dues, Names, Plan};
 use crate::sending::{Sender, Sink};
 use crate::values::Occasion;
 
@@ -37,12 +36,8 @@ pub(crate) struct Given {
 /// The reason why a task does not start, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotStarted {
-    #[error(
-        "the file {path} cannot be used ({source}): move it away, or bring it back from a copy, \
-         then reload the configuration; without the file, the sink starts at the end of the \
-         journal, and its queue and dead letters are not sent"
-    )]
-    File { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    File(#[from] UnusableFile),
     #[error("the place of the sink cannot be read: {0}")]
     Ledger(#[from] Error),
 }
@@ -84,17 +79,18 @@ impl SinkTask {
         given: Given,
     ) -> Result<SinkTask, NotStarted> {
         let journal = given.ledger.journal().as_ref();
-        let fault = |source| NotStarted::File {
-            path: file.path().to_owned(),
-            source,
-        };
-        let mut state = match file.read().map_err(fault)? {
+        let mut state = match file.read()? {
             Some(state) if state.place.is_in(journal).await? => state,
             Some(state) => {
                 let path = file.path().display();
                 tracing::warn!(%path, "the journal has another history: its end is the start");
                 let place = Place::at_end(journal).await?;
-                State { place, ..state }
+                let watched = Some(Vec::new());
+                State {
+                    place,
+                    watched,
+                    ..state
+                }
             }
             None => State::at(Place::at_end(journal).await?),
         };
@@ -128,12 +124,8 @@ impl SinkTask {
             save_at: None,
         };
         task.find_waiting().await?;
-        // The place must be durable before a message that would have to be sent again.
-        let saved = task.save().await;
-        saved.map_err(|source| NotStarted::File {
-            path: task.file.path().to_owned(),
-            source,
-        })?;
+        // The place should be durable before a message that would have to be sent again.
+        task.save().await;
         task.publish();
         Ok(task)
     }
@@ -146,12 +138,35 @@ impl SinkTask {
                 waiting.insert((it.session, it.request));
                 let (request, call) = ((it.session, it.request), it.call);
                 let (asked, expires) = (it.requested_at, it.expires_at);
-                self.add_timers(request, call, &names_of_pending(it), asked, expires);
+                let names = names_of_pending(it);
+                let dues = self.plan.dues(&names, asked, expires);
+                self.pass_over_old(request, &names, dues);
+                self.add_timers(request, call, &names, asked, expires);
             }
         }
         let known = |it: &(SessionId, Seq, Occasion)| waiting.contains(&(it.0, it.1));
         self.state.repeated.retain(known);
+        self.state.watched = Some(self.plan.watched());
         Ok(())
+    }
+
+    /// Notes the reminders and escalations of a request that were due before the sink watched it.
+    /// They are not sent: a new sink, or a new route, must not send one for each old request.
+    fn pass_over_old(&mut self, request: (SessionId, Seq), names: &Names, dues: Dues) {
+        let Some(watched) = &self.state.watched else {
+            return;
+        };
+        let now = self.clock.now();
+        let both = [
+            (Occasion::Reminder, dues.reminder),
+            (Occasion::Escalated, dues.escalation),
+        ];
+        for (occasion, due) in both {
+            let is_due = due.is_some_and(|it| it <= now);
+            if is_due && !watched.iter().any(|it| it.covers(occasion, names)) {
+                self.state.repeated.insert((request.0, request.1, occasion));
+            }
+        }
     }
 
     pub(super) fn add_timers(

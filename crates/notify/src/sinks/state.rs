@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::message::{Digest, Notice};
+use crate::routing::Watched;
 use crate::values::{Occasion, SinkName};
 
 /// The version of the file.
@@ -27,8 +28,15 @@ pub(crate) struct State {
     /// The notices that were not delivered yet, oldest first.
     pub(super) queue: Vec<Queued>,
     pub(super) dead: Vec<Dead>,
+    /// The number of dead letters that were dropped for newer ones.
+    #[serde(default)]
+    pub(super) dropped: u64,
     /// The reminders and escalations of open requests that were queued before.
     pub(super) repeated: BTreeSet<(SessionId, Seq, Occasion)>,
+    /// The requests that the routes sent again when the sink ran last. `None` in the file of an
+    /// older program, which did not note them.
+    #[serde(default)]
+    pub(super) watched: Option<Vec<Watched>>,
     /// The day of the last digest, such as `2026-11-28`.
     pub(super) last_digest: Option<String>,
     /// The numbers since the last digest.
@@ -52,6 +60,20 @@ pub(crate) struct Dead {
     pub(super) since: Timestamp,
 }
 
+/// The file of a sink cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the file {path} cannot be used ({source}): move it away, or bring it back from a copy, \
+     then reload the configuration; without the file, the sink starts at the end of the \
+     journal, and its queue and dead letters are not sent"
+)]
+pub struct UnusableFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The error, or the fault in the file.
+    pub source: io::Error,
+}
+
 /// The file of a state.
 #[derive(Clone, Debug)]
 pub(crate) struct StateFile {
@@ -64,6 +86,7 @@ impl State {
         State {
             version: VERSION,
             place,
+            watched: Some(Vec::new()),
             ..State::default()
         }
     }
@@ -71,6 +94,11 @@ impl State {
 
 impl StateFile {
     pub(crate) fn of(sink: &SinkName, directory: &Path) -> StateFile {
+        StateFile::named(sink.as_str(), directory)
+    }
+
+    /// The file of a sink with this name.
+    pub(super) fn named(sink: &str, directory: &Path) -> StateFile {
         StateFile {
             path: directory.join(format!("{sink}.json")),
         }
@@ -81,7 +109,14 @@ impl StateFile {
     }
 
     /// Reads the state. `None` if there is no file yet.
-    pub(super) fn read(&self) -> io::Result<Option<State>> {
+    pub(super) fn read(&self) -> Result<Option<State>, UnusableFile> {
+        self.content().map_err(|source| UnusableFile {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    fn content(&self) -> io::Result<Option<State>> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

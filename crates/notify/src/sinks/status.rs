@@ -1,12 +1,13 @@
 //! The status of a sink for operators.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recount::session::{Seq, SessionId, Timestamp};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::state::Dead;
+use super::state::{Dead, StateFile};
 use crate::message::About;
 use crate::values::Occasion;
 
@@ -27,14 +28,17 @@ pub struct SinkStatus {
     pub queued: u64,
     /// The number of commits of the journal that the sink has not read yet.
     pub lag: u64,
-    /// The time since which no attempt has succeeded, or the sink does not run. `None` if the last
-    /// one did.
+    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or
+    /// the sink does not run. `None` if all is well.
     #[serde(rename = "failing_since_us")]
     pub failing_since: Option<Timestamp>,
-    /// The last error, if the last attempt failed, or the reason why the sink does not run.
+    /// The last error, if the last attempt failed, or the reason why the sink does not run or its
+    /// file cannot be written.
     pub error: Option<String>,
     /// The messages that are not tried any more, oldest first.
     pub dead_letters: Vec<DeadLetter>,
+    /// The number of dead letters that were dropped for newer ones, since the sink exists.
+    pub dropped_dead_letters: u64,
 }
 
 /// A message that is not tried any more.
@@ -60,6 +64,36 @@ pub struct DeadLetter {
     pub since: Timestamp,
 }
 
+/// A sink that the settings do not have any more, with messages that were not delivered.
+///
+/// They stay in its file. A sink with its name sends them, and what the journal has since then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemovedSink {
+    /// The name.
+    pub name: String,
+    /// The number of messages that wait for an attempt.
+    pub queued: u64,
+    /// The number of messages that are not tried any more.
+    pub dead_letters: u64,
+    /// The file.
+    pub file: PathBuf,
+}
+
+impl RemovedSink {
+    /// The removed sink, if it has messages.
+    pub(crate) fn of(name: &str, board: &Board, directory: &Path) -> Option<RemovedSink> {
+        let numbers = board.numbers();
+        let removed = RemovedSink {
+            name: name.to_owned(),
+            queued: numbers.queued,
+            dead_letters: numbers.dead_letters.len() as u64,
+            file: StateFile::named(name, directory).path().to_owned(),
+        };
+        Some(removed).filter(|it| it.queued > 0 || it.dead_letters > 0)
+    }
+}
+
 /// The numbers of a sink, shared between its task and its readers.
 #[derive(Debug, Default)]
 pub(crate) struct Board(Mutex<Numbers>);
@@ -74,6 +108,9 @@ pub(crate) struct Numbers {
     pub(crate) failing_since: Option<Timestamp>,
     pub(crate) error: Option<String>,
     pub(crate) dead_letters: Vec<DeadLetter>,
+    pub(crate) dropped_letters: u64,
+    /// The reason why the state cannot be saved, and the time of the first failure.
+    pub(crate) unsaved: Option<(Timestamp, String)>,
     /// True if the error is the reason why the sink does not run.
     is_stopped: bool,
 }
@@ -95,9 +132,31 @@ impl Board {
         numbers.error = Some(reason);
     }
 
+    /// Shows that the state cannot be saved. True if it could be before.
+    pub(super) fn is_not_saved(&self, reason: String, now: Timestamp) -> bool {
+        let unsaved = &mut self.numbers().unsaved;
+        let since = unsaved.as_ref().map(|(since, _)| *since);
+        *unsaved = Some((since.unwrap_or(now), reason));
+        since.is_none()
+    }
+
+    /// Shows that the state is saved. True if it could not be saved before.
+    pub(super) fn is_saved(&self) -> bool {
+        self.numbers().unsaved.take().is_some()
+    }
+
     pub(crate) fn numbers(&self) -> MutexGuard<'_, Numbers> {
         // The numbers are valid after each single change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Numbers {
+    /// The time since which the sink fails, and the last error.
+    pub(crate) fn failure(&self) -> (Option<Timestamp>, Option<String>) {
+        let (since, unsaved) = self.unsaved.clone().unzip();
+        let since = self.failing_since.into_iter().chain(since).min();
+        (since, self.error.clone().or(unsaved))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The task of a sink: it follows the journal, and sends what it finds.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,14 +8,16 @@ use recount::engine::Clock;
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
 use recount_journal::{BoxFuture, Commit};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::digests::Daily;
+use super::letters::Command;
 use super::outbox::{Ended, Outbox};
 use super::place::Place;
 use super::reading::{Seen, seen};
+use super::repeating::is_moot;
 use super::state::{Dead, State, StateFile};
 use super::status::{Board, DeadLetter};
 use super::timers::Timers;
@@ -27,10 +28,7 @@ use crate::values::Occasion;
 
 /// The maximum number of notices in the queue. With more, the sink reads no further: the journal
 /// keeps what follows.
-const QUEUE_MAX: usize = 256;
-
-/// The maximum number of dead letters. The oldest one is dropped for another.
-const DEAD_MAX: usize = 1_000;
+pub(super) const QUEUE_MAX: usize = 256;
 
 /// The maximum time until the state is saved after a delivery while others wait. After a crash,
 /// the messages of this time are sent again.
@@ -40,21 +38,15 @@ pub(super) const SAVE_AFTER_DELIVERY: Duration = Duration::from_millis(250);
 /// there again.
 const SAVE_AFTER_COMMIT: Duration = Duration::from_secs(5);
 
-/// The request of an operator.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Puts a dead letter into the queue.
-    Retry(Uuid, oneshot::Sender<Result<(), Unknown>>),
-    /// Removes a dead letter.
-    Discard(Uuid, oneshot::Sender<Result<(), Unknown>>),
+/// The attempt that is being made. Its result has the id of the message.
+type InFlight = BoxFuture<'static, Result<(Uuid, Attempted), Error>>;
+
+/// The result of an attempt.
+enum Attempted {
+    Sent(Result<(), Undelivered>),
+    /// The message was not sent, because its request does not wait any more.
+    Moot,
 }
-
-/// There is no dead letter with the id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown;
-
-/// The result of the attempt that is being made.
-type InFlight = BoxFuture<'static, Result<(Uuid, Result<(), Undelivered>), Error>>;
 
 /// The task of a sink.
 pub(crate) struct SinkTask {
@@ -104,7 +96,7 @@ impl SinkTask {
                 self.board.does_not_run(reason, self.clock.now());
             }
         }
-        self.save_or_warn().await;
+        self.save().await;
         self.publish();
     }
 
@@ -119,7 +111,7 @@ impl SinkTask {
             self.publish();
             let journal = self.ledger.journal().clone();
             let position = self.state.place.position;
-            let has_room = self.outbox.len() < QUEUE_MAX;
+            let has_room = self.has_room();
             let wake = self.wake(in_flight.is_none());
             let stop = stopped(self.stop.clone());
             tokio::select! {
@@ -128,23 +120,28 @@ impl SinkTask {
                 Some(command) = self.commands.recv() => self.obey(command).await,
                 sent = ended(&mut in_flight) => {
                     in_flight = None;
-                    self.settle(sent?);
+                    self.finish(sent?);
                 }
                 commit = journal.follow(position), if has_room => self.read(&commit?).await?,
                 () = wake => {}
             }
             if self.save_at.is_some_and(|it| it <= Instant::now()) {
-                self.save_or_warn().await;
+                self.save().await;
             }
         }
         // The attempt may last longer than the service waits.
-        self.save_or_warn().await;
+        self.save().await;
         // A message that arrived must not be sent again only because the service ended.
         if let Some(attempt) = in_flight {
             let sent = attempt.await?;
-            self.settle(sent);
+            self.finish(sent);
         }
         Ok(())
+    }
+
+    /// True if the queue takes another notice.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.len() < QUEUE_MAX
     }
 
     /// Reads a commit.
@@ -193,13 +190,31 @@ impl SinkTask {
         let (ledger, sender) = (self.ledger.clone(), self.sender.clone());
         let (links, clock) = (self.links.clone(), self.clock.clone());
         Some(Box::pin(async move {
+            // It may have waited in the queue for long.
+            if is_moot(&ledger, &notice).await? {
+                return Ok((notice.id, Attempted::Moot));
+            }
             let content = Content::read(&ledger, &notice, sender.detail(), &links).await?;
-            Ok((notice.id, sender.send(&content, clock.now()).await))
+            let sent = sender.send(&content, clock.now()).await;
+            Ok((notice.id, Attempted::Sent(sent)))
         }))
     }
 
     /// Takes the result of an attempt.
-    fn settle(&mut self, (id, result): (Uuid, Result<(), Undelivered>)) {
+    fn finish(&mut self, (id, attempted): (Uuid, Attempted)) {
+        match attempted {
+            Attempted::Sent(result) => self.settle(id, result),
+            Attempted::Moot => {
+                let sink = &self.sink.name;
+                tracing::debug!(%sink, %id, "a message is dropped: its request was decided");
+                self.outbox.drop_notice(id);
+                self.save_within(SAVE_AFTER_DELIVERY);
+            }
+        }
+    }
+
+    /// Takes the answer of the target.
+    fn settle(&mut self, id: Uuid, result: Result<(), Undelivered>) {
         let (now, sink) = (self.clock.now(), self.sink.name.clone());
         let entropy = self.clock.entropy();
         let ended = self.outbox.ended(id, &result, Instant::now(), entropy);
@@ -214,15 +229,12 @@ impl SinkTask {
             Ended::Dead(queued) => {
                 let reason = result.err().map(|it| it.to_string()).unwrap_or_default();
                 tracing::error!(%sink, %id, %reason, "a message is not tried any more");
-                self.state.dead.push(Dead {
+                self.keep_dead(Dead {
                     notice: queued.notice,
                     attempts: queued.attempts,
                     reason,
                     since: now,
                 });
-                if self.state.dead.len() > DEAD_MAX {
-                    self.state.dead.remove(0);
-                }
             }
         }
         let is_empty = self.outbox.len() == 0;
@@ -239,7 +251,7 @@ impl SinkTask {
             Ok(()) => {
                 numbers.delivered += 1;
                 if numbers.failing_since.take().is_some() {
-                    tracing::info!(sink = %self.sink.name, "the sink takes messages again");
+                    tracing::warn!(sink = %self.sink.name, "the sink takes messages again");
                 }
                 numbers.error = None;
             }
@@ -254,61 +266,17 @@ impl SinkTask {
         }
     }
 
-    /// Does what an operator asks for. It is durable before the answer.
-    async fn obey(&mut self, command: Command) {
-        let (id, reply, is_retry) = match command {
-            Command::Retry(id, reply) => (id, reply, true),
-            Command::Discard(id, reply) => (id, reply, false),
-        };
-        let found = self.state.dead.iter().position(|it| it.notice.id == id);
-        let dead = found.map(|at| self.state.dead.remove(at));
-        let answer = match dead {
-            Some(dead) => {
-                if is_retry {
-                    self.outbox.add(dead.notice);
-                }
-                self.save_or_warn().await;
-                self.publish();
-                Ok(())
-            }
-            None => Err(Unknown),
-        };
-        // The operator may have gone.
-        let _ = reply.send(answer);
-    }
-
     /// Shows operators where the sink is.
     pub(super) fn publish(&self) {
         let mut numbers = self.board.numbers();
         numbers.queued = self.outbox.len() as u64;
         numbers.position = self.state.place.position;
+        numbers.dropped_letters = self.state.dropped;
         let shown = numbers.dead_letters.iter().map(|it| it.id);
         if !shown.eq(self.state.dead.iter().map(|it| it.notice.id)) {
             let dead = self.state.dead.iter().map(DeadLetter::of);
             numbers.dead_letters = dead.collect();
             self.letters.send_modify(|it| *it += 1);
-        }
-    }
-
-    pub(super) fn save_within(&mut self, wait: Duration) {
-        let at = Instant::now() + wait;
-        self.save_at = Some(self.save_at.map_or(at, |it| it.min(at)));
-    }
-
-    /// Saves the state, on a thread that may wait for the disk.
-    pub(super) async fn save(&mut self) -> io::Result<()> {
-        self.save_at = None;
-        let (file, mut state) = (self.file.clone(), self.state.clone());
-        state.queue = self.outbox.queue();
-        let saved = tokio::task::spawn_blocking(move || file.save(&state)).await;
-        saved.unwrap_or_else(|error| Err(io::Error::other(error)))
-    }
-
-    /// Saves the state. If that fails, messages are sent again after a restart.
-    pub(super) async fn save_or_warn(&mut self) {
-        if let Err(error) = self.save().await {
-            let path = self.file.path().display();
-            tracing::warn!(%error, %path, "the place of a sink could not be saved");
         }
     }
 }

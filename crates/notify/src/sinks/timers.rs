@@ -96,20 +96,27 @@ impl Timers {
         self.waiting.remove(&(session, request));
     }
 
-    /// Removes and returns the timers that are due.
-    pub(super) fn due(&mut self) -> Vec<Due> {
+    /// Removes and returns timers that are due, of a limited number of requests.
+    pub(super) fn due(&mut self, limit: usize) -> Vec<Due> {
         let now = self.now();
+        if limit == 0 {
+            return Vec::new();
+        }
         if now.0 < self.earliest.0 && self.passed_us < self.earliest.1 {
             return Vec::new();
         }
-        let mut due = Vec::new();
+        let (mut due, mut left) = (Vec::new(), limit);
         for ((session, request), waiting) in &mut self.waiting {
+            if left == 0 {
+                break;
+            }
             let passed = self.passed_us.saturating_sub(waiting.seen_us);
             let asked = waiting.asked;
             let is_due = |at: &Timestamp| *at <= now || at.0.saturating_sub(asked.0) <= passed;
             let dues = &mut waiting.dues;
             let reminder = dues.reminder.take_if(|it| is_due(it));
             let escalation = dues.escalation.take_if(|it| is_due(it));
+            left -= usize::from(reminder.is_some() || escalation.is_some());
             let taken = [
                 (Occasion::Reminder, reminder),
                 (Occasion::Escalated, escalation),
@@ -215,18 +222,18 @@ mod tests {
         add(&mut timers, 2, 1_000, 1_090);
         assert_eq!(timers.next(), Some(second(1_060)));
         clock.set(1_059);
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         clock.set(1_061);
-        let due = timers.due();
+        let due = timers.due(9);
         assert_eq!(
             (due.len(), due[0].request, due[0].at),
             (1, Seq(1), second(1_060))
         );
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         assert_eq!(timers.next(), Some(second(1_090)));
         timers.remove(session(), Seq(2));
         clock.set(2_000);
-        assert!(timers.due().is_empty() && timers.is_empty());
+        assert!(timers.due(9).is_empty() && timers.is_empty());
     }
 
     #[test]
@@ -234,26 +241,41 @@ mod tests {
         let (clock, mut timers) = timers(10_000);
         add(&mut timers, 1, 10_000, 10_060);
         clock.set(10_040);
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         clock.set(3_000);
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         assert_eq!(timers.next(), Some(second(3_020)));
         clock.set(3_019);
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         clock.set(3_020);
-        assert_eq!(timers.due().len(), 1);
+        assert_eq!(timers.due(9).len(), 1);
     }
 
     #[test]
     fn clock_set_forward_and_back_makes_no_later_timer_early() {
         let (clock, mut timers) = timers(1_000);
         clock.set(90_000);
-        timers.due();
+        timers.due(9);
         clock.set(1_001);
         add(&mut timers, 1, 1_001, 1_061);
         clock.set(1_060);
-        assert!(timers.due().is_empty());
+        assert!(timers.due(9).is_empty());
         clock.set(1_061);
-        assert_eq!(timers.due().len(), 1);
+        assert_eq!(timers.due(9).len(), 1);
+    }
+
+    #[test]
+    fn timers_beyond_the_limit_stay_due() {
+        let (clock, mut timers) = timers(1_000);
+        for request in 1..=3 {
+            add(&mut timers, request, 1_000, 1_060);
+        }
+        clock.set(1_060);
+        assert!(timers.due(0).is_empty());
+        let due = timers.due(2);
+        assert_eq!((due[0].request, due[1].request), (Seq(1), Seq(2)));
+        assert_eq!(timers.next(), Some(second(1_060)));
+        assert_eq!(timers.due(2).len(), 1);
+        assert!(timers.is_empty());
     }
 }

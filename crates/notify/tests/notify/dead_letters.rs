@@ -25,14 +25,14 @@ async fn status(notifier: &Notifier, has: impl Fn(&SinkStatus) -> bool) -> SinkS
 #[tokio::test]
 async fn failed_message_is_sent_again_with_its_id() {
     let (world, mut receiver) = (World::new().await, Receiver::start().await);
-    for status in [500, 503, 408, 429] {
+    for status in [500, 503, 408, 429, 401, 403, 404] {
         receiver.answer(status, None);
     }
     let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", ASKED)]);
     let notifier = world.notify(settings).await;
     world.ask("refund").await;
     let mut ids = Vec::new();
-    for expected in [500, 503, 408, 429, 204] {
+    for expected in [500, 503, 408, 429, 401, 403, 404, 204] {
         let message = receiver.next().await;
         assert_eq!(message.status, expected);
         ids.push(message.id());
@@ -40,7 +40,7 @@ async fn failed_message_is_sent_again_with_its_id() {
     ids.dedup();
     assert_eq!(ids.len(), 1);
     let status = status(&notifier, |it| it.queued == 0 && it.delivered == 1).await;
-    assert_eq!((status.failures, status.failing_since), (4, None));
+    assert_eq!((status.failures, status.failing_since), (7, None));
     assert_eq!((status.queued, status.dead_letters.len()), (0, 0));
 }
 
@@ -115,4 +115,54 @@ async fn dead_letter_is_sent_again_or_discarded() {
     let notifier = world.notify(settings).await;
     assert_eq!(status(&notifier, |_| true).await.dead_letters, []);
     assert!(receiver.is_quiet());
+}
+
+#[tokio::test]
+async fn all_dead_letters_are_sent_again() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", ASKED)]);
+    let notifier = world.notify(settings).await;
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        receiver.answer(410, None);
+        world.ask("refund").await;
+        ids.insert(receiver.next().await.id());
+    }
+    status(&notifier, |it| it.dead_letters.len() == 3).await;
+    assert_eq!(within(notifier.retry_all("ops")).await, Ok(3));
+    for _ in 0..3 {
+        let again = receiver.next().await;
+        assert_eq!(again.status, 204);
+        assert!(ids.remove(&again.id()));
+    }
+    let status = status(&notifier, |it| it.queued == 0).await;
+    assert_eq!(status.dead_letters, []);
+    assert_eq!(within(notifier.retry_all("ops")).await, Ok(0));
+}
+
+#[tokio::test]
+async fn dropped_dead_letters_are_counted() {
+    const LETTERS: usize = 1_002;
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", ASKED)]);
+    let notifier = world.notify(settings.clone()).await;
+    (0..LETTERS).for_each(|_| receiver.answer(410, None));
+    // A session has a limit of open calls.
+    for _ in 0..2 {
+        world.ask_often("refund", LETTERS / 2).await;
+    }
+    for _ in 0..LETTERS {
+        receiver.next().await;
+    }
+    let found = status(&notifier, |it| {
+        it.dropped_dead_letters > 0 && it.queued == 0
+    })
+    .await;
+    assert_eq!(
+        (found.dead_letters.len(), found.dropped_dead_letters),
+        (1_000, 2)
+    );
+    within(notifier.stop(std::time::Duration::from_secs(60))).await;
+    let notifier = world.notify(settings).await;
+    assert_eq!(status(&notifier, |_| true).await.dropped_dead_letters, 2);
 }

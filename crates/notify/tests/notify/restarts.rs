@@ -72,7 +72,8 @@ async fn queued_message_survives_a_restart() {
 #[tokio::test]
 async fn retry_after_is_heeded() {
     let (world, mut receiver) = (World::new().await, Receiver::start().await);
-    receiver.answer(429, Some("3600"));
+    // A wait that no clock has is as long as the longest one.
+    receiver.answer(429, Some("99999999999999999999999"));
     let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
     let notifier = world.notify(settings).await;
     let asked = world.ask("refund").await;
@@ -146,15 +147,53 @@ async fn sink_with_a_damaged_file_fails_alone() {
     assert!(receiver.is_quiet() && well.is_quiet());
 }
 
-/// The directory of the files is none.
+/// As on a disk that is full or read-only. The sink delivers, and operators see the reason.
 #[tokio::test]
-async fn sinks_without_a_directory_fail_with_its_name() {
-    let (world, receiver) = (World::new().await, Receiver::start().await);
+async fn sink_whose_file_cannot_be_written_delivers() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
     let settings = world.settings(vec![webhook("ops", &receiver)], vec![route("ops", BOTH)]);
-    fs::write(world.files(), "a file").unwrap();
+    let (files, aside) = (world.files(), world.directory.path().join("aside"));
+    let notifier = world.notify(settings.clone()).await;
+    within(notifier.stop(A_MOMENT)).await;
+    fs::rename(&files, &aside).unwrap();
+    std::os::unix::fs::symlink(world.directory.path().join("none/none"), &files).unwrap();
     let notifier = world.notify(settings).await;
-    let error = notifier.sinks().await.unwrap().remove(0).error.unwrap();
-    assert!(error.contains("ops.json"), "{error}");
+    world.ask("refund").await;
+    receiver.next().await;
+    let status = async || notifier.sinks().await.unwrap().remove(0);
+    let failing = within(status()).await;
+    assert!(failing.failing_since.is_some());
+    let error = failing.error.unwrap();
+    assert!(error.contains("ops.json cannot be written"), "{error}");
+    // The next save, after the next delivery at the latest, shows that all is well.
+    fs::remove_file(&files).unwrap();
+    fs::rename(&aside, &files).unwrap();
+    world.ask("refund").await;
+    receiver.next().await;
+    let well = async {
+        while status().await.error.is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(well).await;
+    assert_eq!(status().await.failing_since, None);
+}
+
+#[tokio::test]
+async fn unusable_files_are_found_without_a_start() {
+    let (world, receiver) = (World::new().await, Receiver::start().await);
+    let sinks = ["damaged", "new", "well"].map(|it| webhook(it, &receiver));
+    let settings = world.settings(sinks.into(), Vec::new());
+    within(world.notify(settings.clone()).await.stop(A_MOMENT)).await;
+    fs::write(world.files().join("damaged.json"), "{").unwrap();
+    fs::remove_file(world.files().join("new.json")).unwrap();
+    let found = settings.unusable_files();
+    let [(name, reason)] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(name.as_str(), "damaged");
+    assert!(reason.to_string().contains("damaged.json"), "{reason}");
+    assert!(!world.files().join("new.json").exists());
 }
 
 #[tokio::test]
@@ -192,4 +231,25 @@ async fn replaced_sinks_go_on_in_their_place() {
     assert_eq!(message.json()["data"]["request"], second.id.0.to_string());
     assert!(old.is_quiet() && new.is_quiet());
     assert_eq!(notifier.sinks().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn removed_sink_with_messages_is_named() {
+    let (world, mut receiver) = (World::new().await, Receiver::start().await);
+    let sinks = vec![webhook("idle", &receiver), webhook("ops", &receiver)];
+    let settings = world.settings(sinks, vec![route("ops", BOTH)]);
+    let notifier = world.notify(settings).await;
+    receiver.answer(503, Some("3600"));
+    world.ask("refund").await;
+    receiver.next().await;
+    let sinks = vec![webhook("renamed", &receiver)];
+    let settings = world.settings(sinks, vec![route("renamed", BOTH)]);
+    let removed = within(notifier.replace(settings.clone())).await.unwrap();
+    let [removed] = removed.as_slice() else {
+        panic!("{removed:?}");
+    };
+    assert_eq!((removed.name.as_str(), removed.queued), ("ops", 1));
+    assert_eq!(removed.file, world.files().join("ops.json"));
+    let again = within(notifier.replace(settings)).await.unwrap();
+    assert_eq!(again, []);
 }

@@ -167,3 +167,90 @@ async fn digest_counts_a_day() {
     assert_ne!(next.id(), message.id());
     assert_eq!(next.json()["data"]["digest"]["asked"], 0);
 }
+
+/// A new sink, and a sink with a new route, start with what becomes due from then on.
+#[tokio::test]
+async fn new_sink_sends_no_old_escalation() {
+    let world = World::new().await;
+    let mut boss = Receiver::start().await;
+    world.ask("refund").await;
+    world.clock.forward(minutes(10));
+    let waits = world.ask("refund").await;
+    world.clock.forward(minutes(6));
+    let sinks = vec![webhook("boss", &boss)];
+    let escalating = world.settings(sinks.clone(), vec![timed()]);
+    let without = world.settings(sinks, vec![route("boss", &[])]);
+    let mut notifier = world.notify(without).await;
+    for _ in 0..2 {
+        within(notifier.stop(A_MOMENT)).await;
+        notifier = world.notify(escalating.clone()).await;
+        caught_up(&notifier).await;
+    }
+    world.clock.forward(minutes(10));
+    let message = boss.next().await;
+    assert_eq!(message.json()["data"]["request"], waits.id.0.to_string());
+    let next = world.ask("refund").await;
+    world.clock.forward(minutes(16));
+    let message = boss.next().await;
+    assert_eq!(message.json()["data"]["request"], next.id.0.to_string());
+    assert!(boss.is_quiet());
+}
+
+#[tokio::test]
+async fn escalation_of_a_decided_request_leaves_the_queue() {
+    let world = World::new().await;
+    let mut boss = Receiver::start().await;
+    let settings = world.settings(vec![webhook("boss", &boss)], vec![timed()]);
+    let notifier = world.notify(settings.clone()).await;
+    let decided = world.ask("refund").await;
+    let open = world.ask("refund").await;
+    caught_up(&notifier).await;
+    boss.answer(503, Some("3600"));
+    world.clock.forward(minutes(16));
+    boss.next().await;
+    // Both are in the queue of a target that is down.
+    let queued = async {
+        while notifier.sinks().await.unwrap()[0].queued < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(queued).await;
+    world.answer(&decided, ToolConfirmation::confirmed()).await;
+    within(notifier.stop(A_MOMENT)).await;
+    let notifier = world.notify(settings).await;
+    let message = boss.next().await;
+    assert_eq!(message.status, 204);
+    assert_eq!(message.json()["data"]["request"], open.id.0.to_string());
+    let sent = async {
+        while notifier.sinks().await.unwrap()[0].queued > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(sent).await;
+    assert!(boss.is_quiet());
+}
+
+/// A queue has at most 256 messages. The others follow when it has room.
+#[tokio::test]
+async fn many_escalations_of_a_session_are_all_sent() {
+    const REQUESTS: usize = 300;
+    let world = World::new().await;
+    let mut boss = Receiver::start().await;
+    let sinks = vec![webhook("boss", &boss)];
+    let notifier = world.notify(world.settings(sinks, vec![timed()])).await;
+    world.ask_often("refund", REQUESTS).await;
+    caught_up(&notifier).await;
+    boss.answer(503, Some("3600"));
+    world.clock.forward(minutes(16));
+    boss.next().await;
+    assert!(notifier.sinks().await.unwrap()[0].queued <= 256);
+    within(notifier.stop(A_MOMENT)).await;
+    let settings = world.settings(vec![webhook("boss", &boss)], vec![timed()]);
+    let _notifier = world.notify(settings).await;
+    let mut requests = std::collections::BTreeSet::new();
+    for _ in 0..REQUESTS {
+        let message = boss.next().await.json();
+        requests.insert(message["data"]["request"].to_string());
+    }
+    assert_eq!(requests.len(), REQUESTS);
+}

@@ -116,6 +116,23 @@ impl World {
         handle.pending().await.unwrap().remove(0)
     }
 
+    /// Opens a session, in which a tool waits for an approval in many calls.
+    pub(crate) async fn ask_often(&self, tool: &str, calls: usize) {
+        let handle = self.engine.session("support").open().await.unwrap();
+        let mut updates = handle.subscribe();
+        for number in 0..calls {
+            let (calling, tool) = (handle.clone(), tool.to_owned());
+            tokio::spawn(async move {
+                let by = Actor::embedder("pipeline");
+                let _ = calling
+                    .call_function(&tool, json!({"order": number}), by)
+                    .await;
+            });
+            let asked = updates.wait_for(|event| event.kind() == "confirmation_requested");
+            assert!(within(asked).await.is_some(), "nothing was asked");
+        }
+    }
+
     /// Answers a request.
     pub(crate) async fn answer(&self, asked: &PendingConfirmation, answer: ToolConfirmation) {
         let answering = self.engine.answer(asked.id, answer, Actor::embedder("ada"));

@@ -48,6 +48,7 @@ fn guarded() -> Router<Service> {
         )
         .route("/operations/pause", post(operations::pause))
         .route("/operations/retry-letter", post(operations::retry_letter))
+        .route("/operations/retry-letters", post(operations::retry_letters))
         .route("/operations/revoke", post(operations::revoke))
         .route("/operations/unhold", post(operations::unhold))
         .route("/operations/unpause", post(operations::unpause))

@@ -59,13 +59,15 @@ pub(crate) struct SinkShape {
     queued: u64,
     /// The number of commits of the journal that the sink has not read yet.
     lag: u64,
-    /// The time since which no attempt has succeeded, in microseconds since 1970. Null if the last
-    /// one did.
+    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or
+    /// the sink does not run, in microseconds since 1970. Null if all is well.
     failing_since_us: Option<i64>,
-    /// The last error, if the last attempt failed.
+    /// The last error, or the reason why the sink does not run or its file cannot be written.
     error: Option<String>,
     /// The messages that are not tried any more, oldest first.
     dead_letters: Vec<DeadLetterShape>,
+    /// The number of dead letters that were dropped for newer ones.
+    dropped_dead_letters: u64,
 }
 
 /// A message that is not tried any more.

@@ -75,6 +75,31 @@ pub(crate) async fn retry_one(caller: &Caller, sink: &str, letter: &str) -> Resu
     Ok(())
 }
 
+/// Sends all dead letters of a sink again, with the same ids. Needs the role operator in all
+/// sessions.
+#[utoipa::path(
+    post,
+    path = "/v1/sinks/{sink}/dead-letters/retry",
+    operation_id = "retryDeadLetters",
+    tag = "sinks",
+    params(("sink" = String, Path, description = "The name of the sink")),
+    responses((status = 204, description = "The messages wait for an attempt")),
+)]
+pub(crate) async fn retry_every(
+    caller: Caller,
+    InPath(sink): InPath<String>,
+) -> Result<StatusCode, Problem> {
+    retry_all(&caller, &sink).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends all dead letters of a sink again, in the name of the caller.
+pub(crate) async fn retry_all(caller: &Caller, sink: &str) -> Result<(), Problem> {
+    caller.expect_everywhere(Role::Operator)?;
+    notifier(caller, sink)?.retry_all(sink).await?;
+    Ok(())
+}
+
 /// Removes a dead letter. Needs the role operator in all sessions.
 #[utoipa::path(
     post,

@@ -132,6 +132,29 @@ async fn operator_retries_and_discards_a_dead_letter() {
 }
 
 #[tokio::test]
+async fn operator_retries_all_dead_letters() {
+    let (bench, notifier, _directory) = bench().await;
+    let path = "/v1/sinks/ops/dead-letters/retry";
+    for (role, status) in [(Role::Approver, 403), (Role::Operator, 204)] {
+        let token = bench.token("ada", &[Grant::everywhere(role)]);
+        let reply = bench.post(&token, path, &Value::Null).await;
+        assert_eq!(reply.status, status, "{role}");
+    }
+    // It fails again, with its last attempt.
+    let again = async {
+        while notifier.sinks().await.unwrap()[0].failures < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), again)
+        .await
+        .unwrap();
+    let path = "/v1/sinks/none/dead-letters/retry";
+    let reply = bench.post(&bench.admin(), path, &Value::Null).await;
+    assert_eq!(reply.code(), "unknown-sink");
+}
+
+#[tokio::test]
 async fn metrics_show_a_failing_sink() {
     let (bench, _notifier, _directory) = bench().await;
     let text = bench.get(&bench.admin(), "/metrics").await.text;
@@ -141,6 +164,7 @@ async fn metrics_show_a_failing_sink() {
         "recount_sink_queued{sink=\"ops\"} 0",
         "recount_sink_lag_commits{sink=\"ops\"} 0",
         "recount_sink_dead_letters{sink=\"ops\"} 1",
+        "recount_sink_dead_letters_dropped_total{sink=\"ops\"} 0",
     ] {
         assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
     }

@@ -47,7 +47,7 @@ pub struct Exporter {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The file of the place cannot be read or written.
+    /// The file of the place cannot be read.
     #[error("failed to use the place of the export in {path}: {source}")]
     Cursor {
         /// The file.
@@ -97,7 +97,11 @@ impl Exporter {
             }
         };
         // The place must be durable before a span that would have to be sent again.
-        cursor.save(&place).map_err(failed)?;
+        if let Err(error) = cursor.save(&place) {
+            // As on a disk that is full, which must not keep a service from its start.
+            let path = cursor.path().display();
+            tracing::error!(%error, %path, "the place of the export could not be saved");
+        }
         let (stop, stopped) = watch::channel(false);
         let place = (cursor, place);
         let follower = Follower::new(ledger, settings.content, sender, place, stopped);

@@ -147,7 +147,7 @@ impl Follower {
             let wait = match self.sender.send(spans).await {
                 Ok(()) => {
                     if failures > 0 {
-                        tracing::info!(failures, "the collector takes spans again");
+                        tracing::warn!(failures, "the collector takes spans again");
                     }
                     failures = 0;
                     continue;

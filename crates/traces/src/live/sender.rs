@@ -138,7 +138,9 @@ impl Sender {
 
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    let wait = Duration::from_secs(seconds.trim().parse().ok()?);
+    let seconds: f64 = seconds.trim().parse().ok().filter(|it| *it >= 0.0)?;
+    // A number that no duration has is a very long wait.
+    let wait = Duration::try_from_secs_f64(seconds).unwrap_or(RETRY_AFTER_MAX);
     Some(wait.min(RETRY_AFTER_MAX))
 }
 

@@ -1,11 +1,14 @@
 //! The settings of `[[sinks]]` and `[[routes]]`: notifications.
 //!
-//! Read `settings` first. `reading` reads the tables, `schema` is their JSON Schema.
+//! Read `settings` first. `reading` reads the tables, `checks` finds routes that send nothing,
+//! `schema` is their JSON Schema.
 
+mod checks;
 mod reading;
 mod schema;
 mod settings;
 
+pub(crate) use checks::silent_routes;
 pub(crate) use reading::RouteSettings;
 #[cfg(test)]
 pub(super) use reading::{ROUTE, SINK};

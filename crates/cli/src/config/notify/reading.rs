@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::super::document::Node;
 use super::super::section::{Given, Section, instead_of};
 use super::settings::{Hidden, SinkKind, SinkSettings};
 use crate::config::Mistake;
+use crate::config::mistake::Place;
 use recount_notify::{
-    Days, Detail, Escalation, Filter, Hours, Occasion, Pattern, Route, SinkName, Template, Zone,
+    Days, Detail, Escalation, Filter, Hours, Occasion, Patience, Pattern, Route, SinkName,
+    Template, Zone,
 };
 
 /// The keys of a sink.
@@ -52,6 +55,21 @@ pub(in crate::config) const ROUTE: [&str; 12] = [
     "escalate_to",
 ];
 
+/// A limit of a time, in words, too.
+type Limit = (Duration, &'static str);
+
+/// The limit of an attempt. A receiver that hangs holds back its sink for as long.
+const TIMEOUT_MAX: Limit = (Duration::from_secs(600), "10 minutes");
+
+/// The limit of a wait between attempts.
+const RETRY_MAX: Limit = (Duration::from_secs(86_400), "a day");
+
+/// The limit of the times of reminders and escalations.
+const REPEAT_MAX: Limit = (Duration::from_secs(366 * 86_400), "366 days");
+
+/// The limit of a template, in bytes. Slack cuts messages after 40,000 characters.
+const TEMPLATE_BYTES_MAX: usize = 8_000;
+
 /// The occasions of a route that lists none.
 const USUAL: [Occasion; 2] = [Occasion::Asked, Occasion::InDoubt];
 
@@ -59,7 +77,11 @@ const USUAL: [Occasion; 2] = [Occasion::Asked, Occasion::InDoubt];
 #[derive(Clone, Debug)]
 pub(crate) struct RouteSettings {
     pub(crate) route: Route,
-    named: Vec<Given<String>>,
+    /// The place of the route.
+    pub(super) place: Place,
+    pub(super) named: Vec<Given<String>>,
+    pub(super) tools: Vec<Given<String>>,
+    pub(super) agents: Vec<Given<String>>,
 }
 
 /// Reads `[[sinks]]`. Each name stands for one sink.
@@ -121,15 +143,31 @@ fn sink(section: &Section<'_>) -> Option<SinkSettings> {
         templates: templates(section, detail),
         zone: zone(section),
         digest: parsed(section, "digest").map(|it| it.value),
-        timeout: section.positive("timeout").map(|it| it.value),
+        timeout: at_most(section, "timeout", TIMEOUT_MAX),
         attempts: section.number("attempts", 1).map(|it| it.value),
-        retry_first: section.positive("retry_first").map(|it| it.value),
-        retry_longest: section.positive("retry_longest").map(|it| it.value),
+        retry_first: at_most(section, "retry_first", RETRY_MAX),
+        retry_longest: at_most(section, "retry_longest", RETRY_MAX),
         name: name?,
         kind: kind?,
     };
     check_keys(section, &sink);
+    let usual = Patience::default();
+    let first = sink.retry_first.unwrap_or(usual.first);
+    if first > sink.retry_longest.unwrap_or(usual.longest) {
+        let field = section.field_of("retry_first");
+        let what = "expected a time of at most retry_longest";
+        section.object(section.place.mistake(&field, what));
+    }
     Some(sink)
+}
+
+/// A time that is longer than 0 and at most as long as a limit.
+fn at_most(section: &Section<'_>, key: &str, (longest, words): Limit) -> Option<Duration> {
+    let given = section.positive(key)?;
+    if given.value > longest {
+        section.object(given.mistake(format!("expected a time of at most {words}")));
+    }
+    Some(given.value)
 }
 
 fn kind_of(node: &Node) -> Option<SinkKind> {
@@ -197,6 +235,12 @@ fn templates(section: &Section<'_>, detail: Detail) -> BTreeMap<Occasion, Templa
         let Some(text) = table.text(occasion.as_str()) else {
             continue;
         };
+        if text.value.len() > TEMPLATE_BYTES_MAX {
+            let found = text.value.len();
+            let what = format!("expected at most {TEMPLATE_BYTES_MAX} bytes, found {found}");
+            section.object(text.mistake(what));
+            continue;
+        }
         match Template::parse(&text.value, occasion, detail) {
             Ok(template) => drop(templates.insert(occasion, template)),
             Err(error) => section.object(text.mistake(error.to_string())),
@@ -226,13 +270,15 @@ fn route(section: &Section<'_>) -> RouteSettings {
         section.object(section.place.mistake(&field, what));
     }
     named.extend(quiet);
+    let (tools, agents) = (patterns(section, "tools"), patterns(section, "agents"));
+    let all = |it: &[Given<String>]| it.iter().map(|it| Pattern::new(&it.value)).collect();
     let filter = Filter {
-        tools: patterns(section, "tools"),
-        agents: patterns(section, "agents"),
+        tools: all(&tools),
+        agents: all(&agents),
         labels: labels(section),
     };
     let escalation = escalation(section, &mut named);
-    let remind_before = section.positive("remind_before").map(|it| it.value);
+    let remind_before = at_most(section, "remind_before", REPEAT_MAX);
     RouteSettings {
         route: Route {
             sinks,
@@ -243,7 +289,10 @@ fn route(section: &Section<'_>) -> RouteSettings {
             remind_before,
             escalation,
         },
+        place: section.place.clone(),
         named,
+        tools,
+        agents,
     }
 }
 
@@ -293,7 +342,7 @@ fn hours(section: &Section<'_>) -> Option<Hours> {
 }
 
 fn escalation(section: &Section<'_>, named: &mut Vec<Given<String>>) -> Option<Escalation> {
-    let after = section.positive("escalate_after");
+    let after = at_most(section, "escalate_after", REPEAT_MAX);
     let to = section.some_texts("escalate_to", "names of sinks");
     if after.is_some() != to.is_some() {
         let what = "expected escalate_after and escalate_to together";
@@ -302,7 +351,7 @@ fn escalation(section: &Section<'_>, named: &mut Vec<Given<String>>) -> Option<E
     }
     let to = to?;
     let escalation = Escalation {
-        after: after?.value,
+        after: after?,
         to: names(&to),
     };
     named.extend(to);
@@ -319,10 +368,9 @@ fn labels(section: &Section<'_>) -> BTreeMap<String, String> {
     labels
 }
 
-fn patterns(section: &Section<'_>, key: &str) -> Vec<Pattern> {
+fn patterns(section: &Section<'_>, key: &str) -> Vec<Given<String>> {
     let texts = section.some_texts(key, "names, or no key for all of them");
-    let texts = texts.into_iter().flatten();
-    texts.map(|it| Pattern::new(it.value)).collect()
+    texts.unwrap_or_default()
 }
 
 /// The names that have the form of one. The others name no sink, which is reported.
@@ -412,6 +460,18 @@ mod tests {
                 "recount.toml:5:10: sinks.detail: expected one of none, names",
             ),
             ("zone = \"mars\"\n", "recount.toml:5:8: sinks.zone:"),
+            (
+                "timeout = \"100d\"\n",
+                "recount.toml:5:11: sinks.timeout: expected a time of at most 10 minutes",
+            ),
+            (
+                "retry_first = \"10m\"\n",
+                "sinks.retry_first: expected a time of at most retry",
+            ),
+            (
+                "[[routes]]\nsinks = [\"ops\"]\nremind_before = \"9999d\"\n",
+                "routes.remind_before: expected a time of at most 366 days",
+            ),
             (
                 "url = \"https://a\"\n",
                 "expected one key for the url, found several",

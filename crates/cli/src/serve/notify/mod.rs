@@ -4,4 +4,4 @@ mod command;
 mod sinks;
 
 pub(crate) use command::Notify;
-pub(super) use sinks::{Notifications, mistakes};
+pub(super) use sinks::{Notifications, mistakes, unusable_files};

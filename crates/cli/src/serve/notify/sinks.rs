@@ -7,7 +7,9 @@ use crate::config::{Config, Hidden, Mistake, SinkKind, SinkSettings};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_notify::{Markup, Notifier, Patience, Settings, Sink, Target, Url};
+use recount_notify::{
+    Markup, Notifier, Patience, RemovedSink, Settings, Sink, SinkName, Target, Url,
+};
 
 /// The time for the messages that are being sent at the end. What is not sent by then is sent after
 /// the next start.
@@ -19,6 +21,29 @@ const DIRECTORY: &str = ".sinks";
 /// The mistakes of the sinks, also in the files that they name.
 pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
     sinks(config).err().unwrap_or_default()
+}
+
+/// The mistakes that only `recount check` reports: files of sinks that cannot be used, with which
+/// the others run.
+pub(in crate::serve) fn unusable_files(config: &Config) -> Vec<Mistake> {
+    let directory = directory(&config.journal());
+    let Ok(settings) = settings(config, String::new(), directory) else {
+        return Vec::new();
+    };
+    let unusable = settings.unusable_files();
+    let given = |name: &SinkName| {
+        let mut sinks = config.settings.sinks.iter();
+        sinks.find(|it| it.name.value == *name)
+    };
+    let mistakes = unusable.into_iter().filter_map(|(name, reason)| {
+        let given = given(&name)?;
+        Some(
+            given
+                .name
+                .mistake(format!("the sink would not run: {reason}")),
+        )
+    });
+    mistakes.collect()
 }
 
 /// The notifications of a running service. Their links and files stay those of the start.
@@ -57,19 +82,34 @@ impl Notifications {
         &self.notifier
     }
 
-    /// Takes the sinks and the routes anew. If one has a mistake, the earlier ones stay.
-    pub(in crate::serve) async fn reload(&self, config: &Config) -> Result<(), Vec<String>> {
+    /// Takes the sinks and the routes anew. If one has a mistake, the earlier ones stay. Returns
+    /// notes about sinks that are gone.
+    pub(in crate::serve) async fn reload(
+        &self,
+        config: &Config,
+    ) -> Result<Vec<String>, Vec<String>> {
         let settings = settings(config, self.links.clone(), self.directory.clone());
         let in_words = |it: Vec<Mistake>| it.iter().map(Mistake::to_string).collect::<Vec<_>>();
         let settings = settings.map_err(in_words)?;
         let replaced = self.notifier.replace(settings).await;
-        replaced.map_err(|error| vec![format!("sinks: {error}")])
+        let removed = replaced.map_err(|error| vec![format!("sinks: {error}")])?;
+        Ok(removed.iter().map(gone).collect())
     }
 
     /// Ends the sinks.
     pub(in crate::serve) async fn stop(&self) {
         self.notifier.stop(LAST_MESSAGES).await;
     }
+}
+
+/// The note about a sink that the configuration does not have any more.
+fn gone(sink: &RemovedSink) -> String {
+    let (name, messages) = (&sink.name, sink.queued + sink.dead_letters);
+    let file = sink.file.display();
+    format!(
+        "without the sink {name:?}, which has not delivered {messages} messages (a sink of this \
+         name sends them, as long as there is {file})"
+    )
 }
 
 fn settings(config: &Config, links: String, directory: PathBuf) -> Result<Settings, Vec<Mistake>> {
@@ -172,7 +212,8 @@ fn topic(given: &SinkSettings) -> Result<Url, Mistake> {
         true => Ok(url),
         false => {
             let hidden = needed(given, &given.url, "url")?;
-            let what = "expected a URL that ends with a topic, such as https://ntfy.sh/topic";
+            let what = "expected a URL without a query that ends with a topic, such as \
+                        https://ntfy.sh/topic";
             Err(hidden.mistake(what))
         }
     }

@@ -119,8 +119,11 @@ impl Reloader {
             return;
         };
         match notifications.reload(config).await {
-            Ok(()) if config.settings.sinks.is_empty() => {}
-            Ok(()) => outcome.reloaded.push("sinks".to_owned()),
+            Ok(removed) if removed.is_empty() && config.settings.sinks.is_empty() => {}
+            Ok(removed) => {
+                outcome.reloaded.push("sinks".to_owned());
+                outcome.reloaded.extend(removed);
+            }
             Err(mistakes) => outcome.mistakes.extend(mistakes),
         }
     }

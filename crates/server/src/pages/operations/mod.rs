@@ -21,4 +21,6 @@ mod switches;
 mod work;
 
 pub(crate) use show::show;
-pub(crate) use switches::{discard_letter, pause, retry_letter, revoke, unhold, unpause};
+pub(crate) use switches::{
+    discard_letter, pause, retry_letter, retry_letters, revoke, unhold, unpause,
+};

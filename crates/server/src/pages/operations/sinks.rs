@@ -54,6 +54,7 @@ pub(super) fn shown(frame: &Frame, sinks: &[SinkStatus], now: Timestamp) -> Mark
             h3 { "Dead letters" }
             @if letters.is_empty() { p.quiet { "Every message was delivered, or is still tried." } }
             @else {
+                (again(frame, sinks))
                 (table("Dead letters", &LETTERS, 4..5, html! {
                     @for (sink, letter) in letters.iter().take(ROWS_MAX) {
                         (dead(frame, sink, letter, now))
@@ -82,7 +83,24 @@ fn one(sink: &SinkStatus, now: Timestamp) -> Markup {
                         span.badge.bad { "fails since " (relative(since, now)) }
                     },
                 }
+                @if sink.dropped_dead_letters > 0 {
+                    p.quiet { (sink.dropped_dead_letters) " dead letters dropped for newer ones" }
+                }
                 @if let Some(error) = &sink.error { p.quiet { (said(error)) } }
+            }
+        }
+    }
+}
+
+/// The buttons that send all dead letters of a sink again.
+fn again(frame: &Frame, sinks: &[SinkStatus]) -> Markup {
+    html! {
+        div.actions {
+            @for sink in sinks.iter().filter(|it| it.dead_letters.len() > 1) {
+                (frame.form("operations/retry-letters", html! {
+                    input type="hidden" name="sink" value=(sink.name);
+                    button { "Send all " (sink.dead_letters.len()) " of " (said(&sink.name)) " again" }
+                }))
             }
         }
     }

@@ -74,6 +74,17 @@ pub(crate) async fn retry_letter(
     frame.see_other("operations")
 }
 
+/// Sends all dead letters of a sink again.
+pub(crate) async fn retry_letters(
+    caller: Caller,
+    frame: Frame,
+    form: Form,
+) -> Result<Response, Problem> {
+    form.only(&["sink"])?;
+    sinks::retry_all(&caller, form.one("sink")?.unwrap_or_default()).await?;
+    frame.see_other("operations")
+}
+
 /// Removes a dead letter.
 pub(crate) async fn discard_letter(
     caller: Caller,

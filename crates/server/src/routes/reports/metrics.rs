@@ -247,7 +247,7 @@ async fn write_sinks(caller: &Caller, text: &mut Exposition) {
         let since = it.failing_since.unwrap_or(now);
         now.0.saturating_sub(since.0).max(0)
     };
-    let metrics: [(&str, Kind, &str, Number<'_>); 6] = [
+    let metrics: [(&str, Kind, &str, Number<'_>); 7] = [
         (
             "recount_sink_delivered_total",
             Kind::Counter,
@@ -277,6 +277,12 @@ async fn write_sinks(caller: &Caller, text: &mut Exposition) {
             Kind::Gauge,
             "Notifications that are not tried any more.",
             &|it| it.dead_letters.len() as f64,
+        ),
+        (
+            "recount_sink_dead_letters_dropped_total",
+            Kind::Counter,
+            "Dead letters that were dropped for newer ones.",
+            &|it| it.dropped_dead_letters as f64,
         ),
         (
             "recount_sink_failing_seconds",
