@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 35] = [
+const COMMANDS: [&str; 37] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -53,6 +53,8 @@ const COMMANDS: [&str; 35] = [
     "holds JOURNAL",
     "hold JOURNAL SESSION --reason no --as ada",
     "unhold JOURNAL 1 --reason no --as ada",
+    "checkpoint list JOURNAL",
+    "prove JOURNAL SESSION 1",
     "deny JOURNAL --session SESSION --all --as ada",
 ];
 

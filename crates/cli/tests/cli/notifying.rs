@@ -73,7 +73,7 @@ fn mistakes_of_sinks_have_their_lines() {
         "recount.toml:10:15: sinks.secret_file: expected whsec_ and 24 to 64 bytes in Base64",
         "recount.toml:14:7: sinks.url: expected an https URL, or allow_http = true",
         "recount.toml:16:9: sinks.templates.asked: expected one of the fields {occasion}, ",
-        "recount.toml:20:7: sinks.url: expected a URL that ends with a topic",
+        "recount.toml:20:7: sinks.url: expected a URL without a query that ends with a topic",
         "recount.toml:23:8: sinks.kind: a sink of kind command needs the key command",
         "recount.toml:25:10: routes.sinks: there is no sink \"f\"; did you mean",
     ]);

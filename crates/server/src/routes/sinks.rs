@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use recount_notify::{Notifier, SinkStatus};
 use tokio::sync::watch;
+use utoipa::ToSchema;
 
 use super::caller::Caller;
 use super::listing::Listing;
@@ -11,6 +12,57 @@ use super::shapes::SinksShape;
 use crate::access::Role;
 use crate::problems::{Code, Problem};
 use crate::requests::{InPath, Params, message};
+
+/// A sink of notifications.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document reads the fields, no value has them")]
+pub(crate) struct SinkShape {
+    /// The name.
+    name: String,
+    /// `webhook`, `slack`, `ntfy` or `command`.
+    kind: String,
+    /// The part of a call that messages contain: `none`, `names` or `arguments`.
+    detail: String,
+    /// The number of messages that were delivered since the start.
+    delivered: u64,
+    /// The number of attempts that failed since the start.
+    failures: u64,
+    /// The number of messages that wait for an attempt.
+    queued: u64,
+    /// The number of commits of the journal that the sink has not read yet.
+    lag: u64,
+    /// The time since which no attempt has succeeded, the file of the sink cannot be written, or
+    /// the sink does not run, in microseconds since 1970. Null if all is well.
+    failing_since_us: Option<i64>,
+    /// The last error, or the reason why the sink does not run or its file cannot be written.
+    error: Option<String>,
+    /// The messages that are not tried any more, oldest first.
+    dead_letters: Vec<DeadLetterShape>,
+    /// The number of dead letters that were dropped for newer ones.
+    dropped_dead_letters: u64,
+}
+
+/// A message that is not tried any more.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document reads the fields, no value has them")]
+pub(crate) struct DeadLetterShape {
+    /// The id of the message.
+    id: String,
+    /// The occasion, such as `asked`.
+    occasion: String,
+    /// The session. Null for a digest.
+    session: Option<String>,
+    /// The call. Null for a digest, and if the session cannot be read.
+    call: Option<u64>,
+    /// The time of the occasion, in microseconds since 1970.
+    at_us: i64,
+    /// The number of attempts.
+    attempts: u32,
+    /// The last error.
+    reason: String,
+    /// The time of the last attempt, in microseconds since 1970.
+    since_us: i64,
+}
 
 /// Lists the sinks of notifications with their dead letters. Needs the role operator in all
 /// sessions.

@@ -205,6 +205,9 @@ fn rows() -> Vec<Row> {
         )
         .at(|it| format!("/v1/sessions/{}/calls/{}/cancel", it.session, it.paused)),
     ]);
+    let all = "/v1/sinks/{sink}/dead-letters/retry";
+    let filled = |_: &Place| "/v1/sinks/ops/dead-letters/retry".to_owned();
+    rows.push(row("post", all, Need::Everywhere, 204).at(filled));
     rows.extend(["retry", "discard"].map(|doing| {
         let (path, filled): (_, fn(&Place) -> String) = match doing {
             "retry" => ("/v1/sinks/{sink}/dead-letters/{letter}/retry", |it| {
