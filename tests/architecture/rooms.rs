@@ -154,6 +154,7 @@ const PARTS: &[Part] = &[
         folder: "crates/evidence/src",
         path: "crate",
         order: &[
+            "signature",
             "keys",
             "note",
             "checkpoint",

@@ -9,7 +9,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::note::{NoteSignature, is_key_name};
+use crate::signature::{NoteSignature, is_key_name};
 
 /// The byte for Ed25519 in the id and the text of a key.
 const ED25519: u8 = 1;

@@ -22,7 +22,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Read `note` and `keys` first, then `checkpoint` and `log_proof` (the two formats), `kept_tree`
+//! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two formats), `kept_tree`
 //! (the leaves of a journal, kept beside it), and `following` (checkpoints behind a journal).
 
 mod checkpoint;
@@ -33,6 +33,7 @@ mod leaves;
 mod log_proof;
 mod note;
 mod recorded;
+mod signature;
 mod signer;
 
 pub use checkpoint::{Checkpoint, NotACheckpoint};
@@ -41,6 +42,7 @@ pub use kept_tree::KeptTree;
 pub use keys::{NotAKey, PrivateKey, PublicKey};
 pub use leaves::Leaves;
 pub use log_proof::{LogProof, NotAProof, Unproven};
-pub use note::{NotANote, Note, NoteSignature, Unsigned};
+pub use note::{Note, Unsigned};
 pub use recorded::{Recorded, on_record};
+pub use signature::{NotANote, NoteSignature};
 pub use signer::{SignError, Signer};

@@ -12,7 +12,8 @@ use recount_journal::tree::{Disproof, verify_inclusion};
 
 use crate::checkpoint::{Checkpoint, NotACheckpoint, decimal, hash};
 use crate::keys::PublicKey;
-use crate::note::{NotANote, Note, Unsigned};
+use crate::note::{Note, Unsigned};
+use crate::signature::NotANote;
 
 const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
 

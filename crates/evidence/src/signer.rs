@@ -8,7 +8,8 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::keys::PrivateKey;
-use crate::note::{NotANote, Note, NoteSignature};
+use crate::note::Note;
+use crate::signature::{NotANote, NoteSignature};
 
 /// The time that a signer command may take.
 const COMMAND_TIME: Duration = Duration::from_secs(30);
