@@ -22,8 +22,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two formats), `kept_tree`
-//! (the leaves of a journal, kept beside it), and `following` (checkpoints behind a journal).
+//! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two
+//! formats), `leaves` and `kept_tree` (the tree of a journal, kept beside it), and `following`
+//! (checkpoints behind a journal), with `signer` and `recorded`.
 
 mod checkpoint;
 mod following;

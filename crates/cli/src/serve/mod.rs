@@ -5,8 +5,8 @@
 //!
 //! Read `command` first: the start and the end of the service, then `start`. `connections` has the
 //! sockets, `proxy_socket` that of a trusted proxy, `tls` the certificate, `agents` the agents with
-//! their MCP servers, `key_store` the keys of sealed sessions, `notify` the sinks, `behind` the other
-//! tasks that follow the journal, and `secret_file` the files that must be private. `options`
+//! their MCP servers, `key_store` the keys of sealed sessions, `notify` the sinks, `behind` the
+//! other tasks that follow the journal, and `secret_file` the files that must be private. `options`
 //! overrides the configuration. `reload` reads parts of it anew while the service runs. `token`,
 //! `init`, `check` and `notify` are the commands of these names.
 
