@@ -161,9 +161,12 @@ const PARTS: &[Part] = &[
             "log_proof",
             "leaves",
             "kept_tree",
+            "program",
             "signer",
             "following",
             "recorded",
+            "anchor",
+            "anchoring",
         ],
     },
     Part {

@@ -74,7 +74,7 @@ impl Following {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         let tree = KeptTree::open(path, &*journal).await?;
-        let due = after(clock.now(), checkpoints.every);
+        let due = clock.now().after(checkpoints.every);
         Ok(Self {
             checkpoints,
             journal,
@@ -100,10 +100,7 @@ impl Following {
             let journal = Arc::clone(&self.journal);
             tokio::select! {
                 biased;
-                stopped = stop.wait_for(|it| *it) => {
-                    drop(stopped);
-                    break;
-                }
+                () = asked_to_stop(&mut stop) => break,
                 commit = journal.follow(self.tree.position()) => self.take(&commit?)?,
                 () = timer, if self.has_news() => {}
             }
@@ -132,7 +129,7 @@ impl Following {
 
     fn take(&mut self, commit: &Commit) -> Result<(), Error> {
         if !self.has_news() {
-            self.due = after(self.clock.now(), self.checkpoints.every);
+            self.due = self.clock.now().after(self.checkpoints.every);
         }
         let lines = commit.appends.iter().flat_map(|(_, lines)| lines);
         self.answered |= lines.clone().any(|line| is_of_kind(line.bytes(), ANSWERED));
@@ -154,7 +151,7 @@ impl Following {
     /// Signs the tree and records the checkpoint.
     async fn checkpoint(&mut self) -> Result<Option<Note>, Error> {
         self.answered = false;
-        self.due = after(self.clock.now(), self.checkpoints.every);
+        self.due = self.clock.now().after(self.checkpoints.every);
         let Some(note) = self.sign().await else {
             return Ok(None);
         };
@@ -222,9 +219,9 @@ impl Following {
     }
 }
 
-fn after(now: Timestamp, time: Duration) -> Timestamp {
-    let time = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-    Timestamp(now.0.saturating_add(time))
+/// Waits until a task is asked to stop, or the one who would ask is gone.
+pub(crate) async fn asked_to_stop(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|it| *it).await);
 }
 
 fn is_of_kind(line: &[u8], kind: &str) -> bool {

@@ -24,8 +24,11 @@
 //!
 //! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two
 //! formats), `leaves` and `kept_tree` (the tree of a journal, kept beside it), and `following`
-//! (checkpoints behind a journal), with `signer` and `recorded`.
+//! (checkpoints behind a journal), with `signer` and `recorded`. `anchor` and `anchoring` hand
+//! checkpoints over to places elsewhere.
 
+mod anchor;
+mod anchoring;
 mod checkpoint;
 mod following;
 mod kept_tree;
@@ -33,10 +36,13 @@ mod keys;
 mod leaves;
 mod log_proof;
 mod note;
+mod program;
 mod recorded;
 mod signature;
 mod signer;
 
+pub use anchor::{Anchor, AnchorError};
+pub use anchoring::Anchoring;
 pub use checkpoint::{Checkpoint, NotACheckpoint};
 pub use following::{CHECKPOINT_SIGNED, Checkpoints, Following, SignedCheckpoint};
 pub use kept_tree::KeptTree;
@@ -44,6 +50,7 @@ pub use keys::{NotAKey, PrivateKey, PublicKey};
 pub use leaves::Leaves;
 pub use log_proof::{LogProof, NotAProof, Unproven};
 pub use note::{Note, Unsigned};
+pub use program::ProgramError;
 pub use recorded::{Recorded, on_record};
 pub use signature::{NotANote, NoteSignature};
 pub use signer::{SignError, Signer};

@@ -36,7 +36,15 @@ pub struct Recorded {
 /// # Errors
 /// The errors of reading the journal.
 pub async fn on_record(journal: &dyn Journal) -> Result<Vec<Recorded>, Error> {
-    let (mut found, mut next) = (Vec::new(), 1);
+    recorded_after(journal, 0).await
+}
+
+/// Reads the checkpoints behind a record of a journal's own stream.
+pub(crate) async fn recorded_after(
+    journal: &dyn Journal,
+    seq: u64,
+) -> Result<Vec<Recorded>, Error> {
+    let (mut found, mut next) = (Vec::new(), seq + 1);
     loop {
         let page = journal.read(Uuid::nil(), next, PAGE).await?;
         if page.is_empty() {

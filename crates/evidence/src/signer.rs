@@ -1,21 +1,9 @@
 //! The signers of checkpoints: keys in this process, and commands of other users or devices.
 
-use std::process::Stdio;
-use std::time::Duration;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
-use tokio::time::timeout;
-
 use crate::keys::PrivateKey;
 use crate::note::Note;
+use crate::program::{self, ProgramError};
 use crate::signature::{NotANote, NoteSignature};
-
-/// The time that a signer command may take.
-const COMMAND_TIME: Duration = Duration::from_secs(30);
-
-/// The maximum length of the output of a signer command, in bytes.
-const OUTPUT_MAX: u64 = 64 << 10;
 
 /// A signer of checkpoints.
 ///
@@ -34,25 +22,9 @@ pub enum Signer {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {
-    /// The command is empty.
-    #[error("expected a program that signs, found an empty command")]
-    NoProgram,
-    /// The program cannot be started, or its output not be read.
-    #[error("the signer {program} failed: {source}")]
-    Io {
-        /// The program.
-        program: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The program did not end in time, or not with 0.
-    #[error("the signer {program} {what}")]
-    Ended {
-        /// The program.
-        program: String,
-        /// Its end.
-        what: String,
-    },
+    /// The program failed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// The program printed no signature.
     #[error("the signer {program} printed no signature: {source}")]
     Output {
@@ -75,7 +47,7 @@ impl Signer {
         match self {
             Self::Key(key) => Ok(note.sign(key)?),
             Self::Command(command) => {
-                for signature in run(command, note.text()).await? {
+                for signature in signatures(command, note.text()).await? {
                     note.add(signature)?;
                 }
                 Ok(())
@@ -84,46 +56,8 @@ impl Signer {
     }
 }
 
-async fn run(command: &[String], text: &str) -> Result<Vec<NoteSignature>, SignError> {
-    let (name, arguments) = command.split_first().ok_or(SignError::NoProgram)?;
-    let program = || name.clone();
-    let failed = |source| SignError::Io {
-        program: program(),
-        source,
-    };
-    let mut child = Command::new(name)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(failed)?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let run = async {
-        if let Some(mut stdin) = stdin {
-            // A program may exit without reading its input.
-            let _gone = stdin.write_all(text.as_bytes()).await;
-        }
-        let mut output = String::new();
-        if let Some(stdout) = stdout {
-            stdout.take(OUTPUT_MAX).read_to_string(&mut output).await?;
-        }
-        Ok((child.wait().await?, output))
-    };
-    let ended = timeout(COMMAND_TIME, run).await;
-    let (status, output) = ended
-        .map_err(|_| SignError::Ended {
-            program: program(),
-            what: format!("was killed after {COMMAND_TIME:?}"),
-        })?
-        .map_err(failed)?;
-    if !status.success() {
-        return Err(SignError::Ended {
-            program: program(),
-            what: format!("ended with {status}"),
-        });
-    }
+async fn signatures(command: &[String], text: &str) -> Result<Vec<NoteSignature>, SignError> {
+    let output = program::run(command, text).await?;
     let lines = output.lines().filter(|line| !line.trim().is_empty());
     let read: Result<Vec<NoteSignature>, NotANote> = lines.map(str::parse).collect();
     match read {
@@ -134,7 +68,7 @@ async fn run(command: &[String], text: &str) -> Result<Vec<NoteSignature>, SignE
         Err(error) => Err(error),
     }
     .map_err(|source| SignError::Output {
-        program: program(),
+        program: command.first().cloned().unwrap_or_default(),
         source,
     })
 }

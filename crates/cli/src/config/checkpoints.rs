@@ -7,9 +7,20 @@ use serde_json::{Value, json};
 
 use super::schema::{table, text};
 use super::section::{Given, Section};
+use recount_evidence::Anchor;
 
 /// The keys of `[checkpoints]`.
-pub(super) const CHECKPOINTS: [&str; 5] = ["origin", "keys", "signer", "every_records", "every"];
+pub(super) const CHECKPOINTS: [&str; 6] = [
+    "origin",
+    "keys",
+    "signer",
+    "every_records",
+    "every",
+    "anchors",
+];
+
+/// The keys of an anchor.
+pub(super) const ANCHOR: [&str; 3] = ["name", "directory", "command"];
 
 /// The checkpoints that a service makes.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +33,8 @@ pub(crate) struct CheckpointSettings {
     pub(crate) signer: Vec<String>,
     pub(crate) every_records: Option<Given<u32>>,
     pub(crate) every: Option<Given<Duration>>,
+    /// The places that get a copy of each checkpoint, by their names.
+    pub(crate) anchors: Vec<(String, Anchor)>,
 }
 
 /// Reads `[checkpoints]`.
@@ -46,7 +59,38 @@ pub(super) fn checkpoints(section: &Section<'_>) -> Option<CheckpointSettings> {
         signer: signer.map(|it| it.value).collect(),
         every_records: section.number("every_records", 1),
         every: section.positive("every"),
+        anchors: anchors(section),
     })
+}
+
+fn anchors(section: &Section<'_>) -> Vec<(String, Anchor)> {
+    let mut anchors: Vec<(String, Anchor)> = Vec::new();
+    for it in section.sections("anchors") {
+        it.only(&ANCHOR);
+        let (directory, command) = (it.path("directory"), it.some_texts("command", "a program"));
+        let Some(name) = it.required("name", it.text("name")) else {
+            continue;
+        };
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.value.is_empty() || !name.value.chars().all(fits) {
+            it.object(name.mistake("expected letters, digits, - and _"));
+        }
+        if anchors.iter().any(|(other, _)| *other == name.value) {
+            it.object(name.mistake("there is another anchor of this name"));
+        }
+        let anchor = match (directory, command) {
+            (Some(directory), None) => Anchor::Directory(directory.value),
+            (None, Some(command)) => {
+                Anchor::Command(command.into_iter().map(|it| it.value).collect())
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                it.object(name.mistake("expected either directory or command"));
+                continue;
+            }
+        };
+        anchors.push((name.value, anchor));
+    }
+    anchors
 }
 
 /// The JSON Schema of `[checkpoints]`.
@@ -84,6 +128,35 @@ pub(super) fn schema() -> Value {
                 text(),
                 "The time after which a checkpoint is made if there are new records, such as 60s, \
                  the default.",
+            ),
+            (
+                "anchors",
+                json!({"type": "array", "items": anchor()}),
+                "The places that get a copy of each checkpoint.",
+            ),
+        ],
+    )
+}
+
+fn anchor() -> Value {
+    table(
+        &["name"],
+        [
+            (
+                "name",
+                text(),
+                "The name: letters, digits, - and _. Its place in the journal is kept under it.",
+            ),
+            (
+                "directory",
+                text(),
+                "A directory, for example on another mount. Each checkpoint is a file of its own.",
+            ),
+            (
+                "command",
+                json!({"type": "array", "items": text(), "minItems": 1}),
+                "A program and its arguments. It reads the checkpoint, and has taken it if it \
+                 exits with 0.",
             ),
         ],
     )

@@ -395,6 +395,8 @@ mod tests {
         assert_eq!(of("/properties/traces"), all(&traces::TRACES));
         let checkpoints = all(&checkpoints::CHECKPOINTS);
         assert_eq!(of("/properties/checkpoints"), checkpoints);
+        let anchors = of("/properties/checkpoints/properties/anchors/items");
+        assert_eq!(anchors, all(&checkpoints::ANCHOR));
         assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
         assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));

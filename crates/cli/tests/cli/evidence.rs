@@ -2,10 +2,33 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::program::Bench;
 #[cfg(all(feature = "serve", unix))]
 use crate::web::Web;
+
+/// The verdict of the script, where Python and its package for signatures are, as in `.ci/run`.
+fn without_recount(bench: &Bench, arguments: &[&str], code: i32, words: &str) {
+    let script =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("docs/verify_proof.py");
+    let mut command = Command::new("python3");
+    let run = command
+        .arg(script)
+        .args(arguments)
+        .current_dir(bench.path("."))
+        .output();
+    let Ok(run) = run else { return };
+    let (out, err) = (
+        String::from_utf8_lossy(&run.stdout),
+        String::from_utf8_lossy(&run.stderr),
+    );
+    if err.contains("No module named 'cryptography'") {
+        return;
+    }
+    assert_eq!(run.status.code(), Some(code), "{out}{err}");
+    assert!(out.contains(words), "{out}{err}");
+}
 
 /// A bench with a journal of one session, a key, and the public key.
 fn approved() -> (Bench, String) {
@@ -121,6 +144,23 @@ fn record_is_proven_without_the_journal() {
         .prints(&["Consistent proof, not anchored"]);
     let told = bench.run(&format!("{proven} --json")).ends_with(0).json();
     assert_eq!(told["seq"], 2);
+    without_recount(
+        &bench,
+        &["two.tlog-proof", &public],
+        0,
+        "proven, signed by example.com",
+    );
+    without_recount(
+        &bench,
+        &["two.tlog-proof"],
+        0,
+        "consistent, not anchored: record 2",
+    );
+    let other = bench
+        .run("checkpoint key example.com/journal --out other")
+        .out;
+    let other = ["two.tlog-proof", other.trim()];
+    without_recount(&bench, &other, 4, "no given key has signed the checkpoint");
     // The record in it is exchanged for its neighbour.
     bench
         .run(&format!("prove journal {session} 3 --out three.tlog-proof"))
@@ -132,6 +172,7 @@ fn record_is_proven_without_the_journal() {
         "swapped.tlog-proof",
         &two.replace(&line(&two), &line(&three)),
     );
+    without_recount(&bench, &["swapped.tlog-proof"], 4, "leads to another root");
     bench
         .run("verify swapped.tlog-proof")
         .ends_with(4)
@@ -180,14 +221,20 @@ fn service_signs_what_it_records() {
     bench.write(
         "recount.toml",
         "journal = \"j\"\nlisten = \"127.0.0.1:0\"\n\
-         [checkpoints]\norigin = \"example.com/journal\"\nkeys = [\"key\"]\n",
+         [checkpoints]\norigin = \"example.com/journal\"\nkeys = [\"key\"]\n\
+         [[checkpoints.anchors]]\nname = \"mount\"\ndirectory = \"mount\"\n",
     );
+    fs::create_dir(bench.path("mount")).unwrap();
     bench.run("check").ends_with(0);
     let web = Web::start(&bench, "");
     web.ask_to_end();
     assert!(web.program.ends_well());
     let last = bench.run("checkpoint list j --last").ends_with(0);
-    bench.write("kept", &last.out);
+    // The last checkpoint was made after everything else, and handed over.
+    let mut handed: Vec<_> = fs::read_dir(bench.path("mount")).unwrap().collect();
+    let handed = handed.pop().unwrap().unwrap().path();
+    assert_eq!(fs::read_to_string(&handed).unwrap(), last.out);
+    fs::copy(handed, bench.path("kept")).unwrap();
     let since = format!("verify j --since kept --public-key {}", public.out.trim());
     bench
         .run(&since)
@@ -195,10 +242,13 @@ fn service_signs_what_it_records() {
         .prints(&["signed by example.com/journal"]);
     bench.write(
         "recount.toml",
-        "[checkpoints]\norigin = \"example.com/journal\"\n",
+        "[checkpoints]\norigin = \"example.com/journal\"\n\
+         [[checkpoints.anchors]]\nname = \"a/b\"\ndirectory = \"x\"\n\
+         [[checkpoints.anchors]]\nname = \"c\"\n",
     );
-    bench
-        .run("check")
-        .ends_with(2)
-        .prints_error(&["expected keys or a signer"]);
+    bench.run("check").ends_with(2).prints_error(&[
+        "expected keys or a signer",
+        "expected letters, digits, - and _",
+        "expected either directory or command",
+    ]);
 }

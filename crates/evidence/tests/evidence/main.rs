@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod anchors;
 mod checkpoints;
 mod foreign;
 mod injuries;

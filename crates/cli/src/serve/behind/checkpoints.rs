@@ -10,7 +10,7 @@ use crate::config::{self, Config, Mistake};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_evidence::{Checkpoints, Following, PrivateKey, Signer};
+use recount_evidence::{Anchoring, Checkpoints, Following, PrivateKey, Signer};
 
 /// The number of records after which a checkpoint is made, if the configuration names none.
 const EVERY_RECORDS: u32 = 10_000;
@@ -18,8 +18,17 @@ const EVERY_RECORDS: u32 = 10_000;
 /// The time after which a checkpoint is made, if the configuration names none.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// The task that makes checkpoints, if there is one.
-pub(in crate::serve) struct Signing(Option<(JoinHandle<()>, watch::Sender<bool>)>);
+/// The tasks that make checkpoints and hand them over, if there are any.
+#[derive(Default)]
+pub(in crate::serve) struct Signing {
+    signing: Option<Task>,
+    anchoring: Vec<Task>,
+}
+
+struct Task {
+    task: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+}
 
 /// The mistakes of `[checkpoints]`.
 pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
@@ -29,29 +38,54 @@ pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
 /// Starts the task.
 pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<Signing, Failure> {
     let settings = settings(config).map_err(|it| config::wrong(config.name(), &[it]))?;
-    let Some(settings) = settings else {
-        return Ok(Signing(None));
+    let (Some(settings), Some(given)) = (settings, &config.settings.checkpoints) else {
+        return Ok(Signing::default());
     };
-    let journal = Arc::clone(engine.ledger().journal());
-    let clock = SystemClock::shared();
-    let following = Following::open(settings, &config.journal(), journal, clock).await?;
-    let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(async move {
-        if let Err(error) = following.run(stopped).await {
-            tracing::error!(%error, "no more checkpoints are made");
-        }
-    });
-    Ok(Signing(Some((task, stop))))
+    let (path, clock) = (config.journal(), SystemClock::shared());
+    let journal = || Arc::clone(engine.ledger().journal());
+    let following = Following::open(settings, &path, journal(), clock.clone()).await?;
+    let signing = Task::of("checkpoints", |stopped| following.run(stopped));
+    let mut anchoring = Vec::new();
+    for (name, anchor) in &given.anchors {
+        let named = (name.as_str(), anchor.clone());
+        let task = Anchoring::open(named, &path, journal(), clock.clone())?;
+        anchoring.push(Task::of("an anchor", |stopped| task.run(stopped)));
+    }
+    Ok(Signing {
+        signing: Some(signing),
+        anchoring,
+    })
 }
 
 impl Signing {
-    /// Makes the last checkpoint, and stops. The journal must still be open.
+    /// Makes the last checkpoint, hands it over, and stops. The journal must still be open.
     pub(in crate::serve) async fn stop(self) {
-        if let Signing(Some((task, stop))) = self {
-            stop.send_replace(true);
-            if task.await.is_err() {
-                tracing::error!("the task of checkpoints panicked");
+        for task in self.signing.into_iter().chain(self.anchoring) {
+            task.stop().await;
+        }
+    }
+}
+
+impl Task {
+    /// Starts a task, which ends with an error in the log or when it is asked to stop.
+    fn of<F>(name: &'static str, run: impl FnOnce(watch::Receiver<bool>) -> F) -> Task
+    where
+        F: Future<Output = Result<(), recount_journal::Error>> + Send + 'static,
+    {
+        let (stop, stopped) = watch::channel(false);
+        let running = run(stopped);
+        let task = tokio::spawn(async move {
+            if let Err(error) = running.await {
+                tracing::error!(%error, "the task of {name} ends here");
             }
+        });
+        Task { task, stop }
+    }
+
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        if self.task.await.is_err() {
+            tracing::error!("a task behind the journal panicked");
         }
     }
 }

@@ -1,0 +1,141 @@
+//! The tasks that hand checkpoints over to anchors, each behind the journal with a place of its own.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::Clock;
+use recount::session::Timestamp;
+use recount_journal::{Error, Journal};
+use tokio::sync::watch;
+
+use crate::anchor::Anchor;
+use crate::following::asked_to_stop;
+use crate::recorded::recorded_after;
+
+/// The time to the second attempt. It doubles with each further one.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+
+/// The maximum time between two attempts.
+const RETRY_LONGEST: Duration = Duration::from_secs(300);
+
+/// A task that hands each checkpoint on record over to an anchor, in order and at least once.
+///
+/// An anchor that fails is tried again, and delays neither the journal nor other anchors. The place
+/// of the task is in `tree/anchor-NAME.json` of the journal.
+pub struct Anchoring {
+    anchor: Anchor,
+    name: String,
+    file: PathBuf,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    /// The record of the last checkpoint that was handed over.
+    done: u64,
+    failures: u32,
+}
+
+impl Anchoring {
+    /// Continues the task of this name for the journal at `path`. Without a place it begins with
+    /// the first checkpoint on record.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the folder `tree` cannot be used.
+    pub fn open(
+        (name, anchor): (&str, Anchor),
+        path: &Path,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let folder = path.join("tree");
+        let file = folder.join(format!("anchor-{name}.json"));
+        let what = format!("use {}", file.display());
+        let done = crate::kept_tree::create(&folder).and_then(|()| read(&file));
+        Ok(Self {
+            anchor,
+            name: name.to_owned(),
+            file,
+            journal,
+            clock,
+            done: done.map_err(Error::io(what))?,
+            failures: 0,
+        })
+    }
+
+    /// Hands checkpoints over until it is asked to stop.
+    ///
+    /// # Errors
+    /// Those of reading the journal.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+        let mut position = self.journal.position().await?;
+        loop {
+            let is_done = self.hand_over().await?;
+            let journal = Arc::clone(&self.journal);
+            let retry = self.clock.reached(self.retry_at());
+            tokio::select! {
+                biased;
+                () = asked_to_stop(&mut stop) => {
+                    // The last checkpoint is made just before.
+                    return self.hand_over().await.map(drop);
+                }
+                commit = journal.follow(position), if is_done => position = commit?.position,
+                () = retry, if !is_done => {}
+            }
+        }
+    }
+
+    /// Hands over what waits. Returns false after a failure.
+    ///
+    /// # Errors
+    /// Those of reading the journal.
+    pub async fn hand_over(&mut self) -> Result<bool, Error> {
+        for it in recorded_after(&*self.journal, self.done).await? {
+            if let Err(error) = self.anchor.take(&it.checkpoint, &it.note).await {
+                self.failures = self.failures.saturating_add(1);
+                if self.failures == 1 {
+                    tracing::warn!(anchor = %self.name, %error, "an anchor takes no checkpoints");
+                }
+                return Ok(false);
+            }
+            if self.failures > 0 {
+                tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");
+            }
+            (self.failures, self.done) = (0, it.seq);
+            if let Err(error) = self.save() {
+                // The next process hands it over again.
+                tracing::warn!(anchor = %self.name, %error, "the place of an anchor is not kept");
+            }
+        }
+        Ok(true)
+    }
+
+    fn retry_at(&self) -> Timestamp {
+        let doubled = 1_u32 << self.failures.saturating_sub(1).min(16);
+        let wait = RETRY_FIRST.saturating_mul(doubled).min(RETRY_LONGEST);
+        self.clock.now().after(wait)
+    }
+
+    fn save(&self) -> io::Result<()> {
+        let place = BTreeMap::from([("seq", self.done)]);
+        let (mut draft, path) = recount_text::files::draft::beside(&self.file)?;
+        draft.write_all(&serde_json::to_vec(&place)?)?;
+        draft.sync_data()?;
+        std::fs::rename(path, &self.file)
+    }
+}
+
+/// The place in a file. A missing or unreadable one is the beginning: an anchor takes a checkpoint
+/// twice without harm.
+fn read(file: &Path) -> io::Result<u64> {
+    let text = match std::fs::read(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let place = serde_json::from_slice::<BTreeMap<String, u64>>(&text);
+    Ok(place
+        .ok()
+        .and_then(|it| it.get("seq").copied())
+        .unwrap_or(0))
+}
