@@ -4,8 +4,8 @@ FILE is what `recount prove` wrote: a record, its place, and a signed checkpoint
 line that `recount checkpoint key` printed; the checkpoint must be signed by one of them. Without
 one only the place of the record is checked, and the checkpoint may be a forgery.
 Exit code 0: the proof holds. Exit code 4: it does not. It needs Python 3, and the package
-`cryptography` for signatures. The formats are those of c2sp.org/tlog-proof, c2sp.org/tlog-checkpoint
-and c2sp.org/signed-note.
+`cryptography` for signatures. The formats are those of c2sp.org/tlog-proof,
+c2sp.org/tlog-checkpoint and c2sp.org/signed-note.
 """
 
 import base64

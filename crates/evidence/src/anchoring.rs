@@ -1,4 +1,4 @@
-//! The tasks that hand checkpoints over to anchors, each behind the journal with a place of its own.
+//! The tasks that hand checkpoints over to anchors, each behind the journal with its own place.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
