@@ -31,7 +31,7 @@ use crate::{Append, Error, Journal, MemoryJournal, WorkChange, block_on};
 /// block_on(export(&original, None, &mut file))?;
 /// let read = read_export(&file[..], |_| Ok::<_, Error>(Vec::new()))?;
 /// assert_eq!(block_on(read.read(session, 1, 10))?, [line.clone()]);
-/// let more = block_on(read.append(Append::new(session, 1, vec![line])));
+/// let more = block_on(read.append(Append::new(session, 0, vec![line])));
 /// assert!(matches!(more, Err(Error::ReadOnly)));
 /// # Ok::<(), Error>(())
 /// ```
