@@ -188,9 +188,8 @@ async fn unusable_files_are_found_without_a_start() {
     fs::write(world.files().join("damaged.json"), "{").unwrap();
     fs::remove_file(world.files().join("new.json")).unwrap();
     let found = settings.unusable_files();
-    let [(name, reason)] = found.as_slice() else {
-        panic!("{found:?}");
-    };
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (name, reason) = &found[0];
     assert_eq!(name.as_str(), "damaged");
     assert!(reason.to_string().contains("damaged.json"), "{reason}");
     assert!(!world.files().join("new.json").exists());
@@ -245,9 +244,8 @@ async fn removed_sink_with_messages_is_named() {
     let sinks = vec![webhook("renamed", &receiver)];
     let settings = world.settings(sinks, vec![route("renamed", BOTH)]);
     let removed = within(notifier.replace(settings.clone())).await.unwrap();
-    let [removed] = removed.as_slice() else {
-        panic!("{removed:?}");
-    };
+    assert_eq!(removed.len(), 1, "{removed:?}");
+    let removed = &removed[0];
     assert_eq!((removed.name.as_str(), removed.queued), ("ops", 1));
     assert_eq!(removed.file, world.files().join("ops.json"));
     let again = within(notifier.replace(settings)).await.unwrap();
