@@ -81,9 +81,14 @@ fn outcome(response: &Response, now: Timestamp) -> Result<(), Undelivered> {
     }
 }
 
-/// The wait that a response asks for: seconds, or a date.
+/// The wait that a response asks for.
 fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    wait_of(text.trim(), now)
+}
+
+/// The wait in a header: seconds, or a date.
+fn wait_of(text: &str, now: Timestamp) -> Option<Duration> {
     let wait = match text.parse::<f64>() {
         // A number that no duration has is a very long wait, or one that is over.
         Ok(seconds) if seconds >= 0.0 => {
@@ -117,4 +122,29 @@ fn in_words(error: reqwest::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_is_an_hour_at_most() {
+        let now = Timestamp(1_800_000_000_000_000);
+        for (text, expected) in [
+            ("30", Some(30)),
+            ("3601", Some(3_600)),
+            ("99999999999999999999999", Some(3_600)),
+            ("1e400", Some(3_600)),
+            ("Fri, 15 Jan 2027 08:00:20 GMT", Some(20)),
+            ("Fri, 15 Jan 2027 07:00:00 GMT", Some(0)),
+            ("Sat, 16 Jan 2027 08:00:00 GMT", Some(3_600)),
+            ("-1", None),
+            ("NaN", None),
+            ("soon", None),
+        ] {
+            let expected = expected.map(Duration::from_secs);
+            assert_eq!(wait_of(text, now), expected, "{text}");
+        }
+    }
 }
