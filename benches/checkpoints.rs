@@ -64,16 +64,17 @@ fn main() {
         let mut behind = Vec::new();
         for pair in 0..pairs {
             // By turns, so that a disk that gets slower does not favour one of them.
-            let mut rates = [0.0; 2];
-            let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
-            for signs in order {
-                let (rate, finishing) = measured(writers, time, signs == 1);
-                rates[signs] = rate;
-                behind.extend((signs == 1).then_some(finishing.as_secs_f64()));
-            }
-            without.push(rates[0]);
-            with.push(rates[1]);
-            costs.push(1.0 - rates[1] / rates[0]);
+            let signs_first = pair % 2 == 1;
+            let first = measured(writers, time, signs_first);
+            let second = measured(writers, time, !signs_first);
+            let (signing, plain) = match signs_first {
+                true => (first, second),
+                false => (second, first),
+            };
+            without.push(plain.0);
+            with.push(signing.0);
+            costs.push(1.0 - signing.0 / plain.0);
+            behind.push(signing.1.as_secs_f64());
         }
         let cost = median::median(costs);
         rows.push(vec![
