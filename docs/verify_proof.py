@@ -63,7 +63,7 @@ def is_signed(text, signature, key):
 
 
 def verified(proof, keys):
-    """The record and the number of records of the checkpoint, and the names of its known signers."""
+    """The record, its place, the size and origin of the checkpoint, and its known signers."""
     head, note = proof.split("\n\n", 1)
     first, extra, index, *path = head.split("\n")
     if first != "c2sp.org/tlog-proof@v1":

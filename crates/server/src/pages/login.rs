@@ -125,7 +125,8 @@ fn page(frame: &Frame, status: StatusCode, next: &str, problem: Option<&Problem>
             input id="token" name="token" type="password" autocomplete="off" required
                 autofocus aria-describedby="token-help";
             p.quiet id="token-help" {
-                "No token? Ask the person who runs Recount. The service prints a link with a login token when it starts. The command "
+                "No token? Ask the person who runs Recount. The service prints a link with a login "
+                "token when it starts. The command "
                 code { "recount token create" }
                 " makes a token of your own."
             }

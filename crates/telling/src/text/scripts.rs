@@ -25,7 +25,8 @@ const LETTERS_MAX: usize = 8;
 ///
 /// ```
 /// use recount_telling::mixed_scripts;
-/// assert_eq!(mixed_scripts("\u{440}\u{430}ypal.com").as_deref(), Some("Cyrillic \u{430} \u{440}"));
+/// let named = mixed_scripts("\u{440}\u{430}ypal.com");
+/// assert_eq!(named.as_deref(), Some("Cyrillic \u{430} \u{440}"));
 /// assert_eq!(mixed_scripts("Кофе and tea"), None);
 /// ```
 pub fn mixed_scripts(text: &str) -> Option<String> {

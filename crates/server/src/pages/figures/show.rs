@@ -100,8 +100,8 @@ fn basis(counted: &Counted, span: Span) -> Markup {
         @if counted.left_out > 0 {
             p.banner.ask {
                 "Left out: " (count(counted.left_out, "session")) ", because one page reads at "
-                "most " (RECORDS_MAX) " records. Of their requests, only the open ones are counted. Choose "
-                "a shorter range or an agent."
+                "most " (RECORDS_MAX) " records. Of their requests, only the open ones are "
+                "counted. Choose a shorter range or an agent."
             }
         }
         @if counted.is_cut {

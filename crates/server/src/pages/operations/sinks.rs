@@ -99,7 +99,9 @@ fn again(frame: &Frame, sinks: &[SinkStatus]) -> Markup {
             @for sink in sinks.iter().filter(|it| it.dead_letters.len() > 1) {
                 (frame.form("operations/retry-letters", html! {
                     input type="hidden" name="sink" value=(sink.name);
-                    button { "Send all " (sink.dead_letters.len()) " of " (said(&sink.name)) " again" }
+                    button {
+                        "Send all " (sink.dead_letters.len()) " of " (said(&sink.name)) " again"
+                    }
                 }))
             }
         }

@@ -81,7 +81,10 @@ fn about(row: &Row) -> Markup {
     html! {
         div.card {
             p.event { (said(&row.text)) }
-            p.quiet { (row.who) ", " code { (row.kind) } ", " (moment(row.at)) " " code { (age::stamp(row.at)) } }
+            p.quiet {
+                (row.who) ", " code { (row.kind) } ", "
+                (moment(row.at)) " " code { (age::stamp(row.at)) }
+            }
         }
     }
 }

@@ -81,9 +81,10 @@ pub(crate) async fn show(
 
 /// The buttons that check the session. With a script, they show their progress in place.
 fn checks(frame: &Frame, id: SessionId) -> maud::Markup {
+    let checks = [("verify", "Verify the hashes"), ("replay", "Check the decisions")];
     html! {
         div.actions {
-            @for (check, word) in [("verify", "Verify the hashes"), ("replay", "Check the decisions")] {
+            @for (check, word) in checks {
                 div data-check={ (frame.links().to("v1/sessions/")) (id) "/" (check) } {
                     (frame.form(&format!("sessions/{id}/{check}"), html! { button { (word) } }))
                 }
