@@ -75,7 +75,10 @@ pub(crate) async fn show(
 
 /// The checks of all sessions. With a script, they show their progress in place.
 fn checks(frame: &Frame) -> Markup {
-    let checks = [("verify", "Verify all hashes"), ("replay", "Check all decisions")];
+    let checks = [
+        ("verify", "Verify all hashes"),
+        ("replay", "Check all decisions"),
+    ];
     html! {
         div.actions {
             @for (check, word) in checks {

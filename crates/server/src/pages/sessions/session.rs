@@ -81,7 +81,10 @@ pub(crate) async fn show(
 
 /// The buttons that check the session. With a script, they show their progress in place.
 fn checks(frame: &Frame, id: SessionId) -> maud::Markup {
-    let checks = [("verify", "Verify the hashes"), ("replay", "Check the decisions")];
+    let checks = [
+        ("verify", "Verify the hashes"),
+        ("replay", "Check the decisions"),
+    ];
     html! {
         div.actions {
             @for (check, word) in checks {
