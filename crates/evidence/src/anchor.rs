@@ -34,8 +34,8 @@ pub enum AnchorError {
     },
     /// There is another checkpoint with the same number of records.
     #[error(
-        "{path} has another checkpoint of as many records: this journal was rewritten, or the file is \
-         of another journal"
+        "{path} has another checkpoint of as many records: this journal was rewritten, or the file \
+         is of another journal"
     )]
     Differs {
         /// The file.
