@@ -111,7 +111,8 @@ fn malformed_keys_are_refused() {
 fn private_key_does_not_show() {
     let key = key();
     let secret = key.to_secret_text();
-    let seed = secret.trim_end().rsplit('+').next().unwrap();
+    // Base64 may have plus signs, too.
+    let seed = secret.trim_end().splitn(5, '+').nth(4).unwrap();
     assert!(!format!("{key:?}").contains(seed));
     let broken = secret.replace("PRIVATE+KEY+example.com", "PRIVATE+KEY+example.org");
     let error = broken.parse::<PrivateKey>().unwrap_err();
