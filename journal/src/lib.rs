@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+mod follow_place;
 mod hash;
 mod index;
 mod journal;
@@ -19,6 +20,7 @@ mod view;
 pub use error::{Error, Malformed};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
+pub use follow_place::FollowPlace;
 pub use hash::{Hash, NotAHash};
 pub use journal::{BoxFuture, Commit, Journal, Space, Span, block_on};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};

@@ -100,6 +100,7 @@ const JOURNAL_ROOMS: &[&str] = &[
     "error",
     "records",
     "journal",
+    "follow_place",
     "memory",
     "files",
     "seal",

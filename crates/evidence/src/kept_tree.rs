@@ -8,9 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use recount_journal::tree::Frontier;
-use recount_journal::{Commit, Error, Hash, Journal};
+use recount_journal::{Commit, Error, FollowPlace, Hash, Journal};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::leaves::Leaves;
 
@@ -24,15 +23,10 @@ const MARK_MAX: u64 = 64 << 10;
 const WAITING: usize = 64 << 10;
 
 /// The state of the tree after a commit, as `tree/mark` has it.
-///
-/// A repaired or restored journal may number its commits anew, so the mark names the last record of
-/// its commit, too.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 struct Mark {
-    /// The position of the commit.
-    position: u64,
-    /// The stream and the hash of the last record.
-    last: Option<(Uuid, Hash)>,
+    /// The commit.
+    place: FollowPlace,
     /// The number of leaves.
     size: u64,
     /// The roots of the full subtrees, the largest first.
@@ -46,8 +40,7 @@ pub struct KeptTree {
     file: File,
     waiting: Vec<u8>,
     tree: Frontier,
-    position: u64,
-    last: Option<(Uuid, Hash)>,
+    place: FollowPlace,
 }
 
 impl KeptTree {
@@ -60,7 +53,7 @@ impl KeptTree {
         let folder = path.join("tree");
         let name = folder.display().to_string();
         let kept = Self::read(folder).map_err(Error::io(format!("open {name}")))?;
-        match kept.is_of(journal).await? {
+        match kept.place.is_in(journal).await? {
             true => Ok(kept),
             false => kept.anew().map_err(Error::io(format!("write {name}"))),
         }
@@ -92,21 +85,15 @@ impl KeptTree {
             file,
             waiting: Vec::new(),
             tree,
-            position: mark.position,
-            last: mark.last,
+            place: mark.place,
         })
-    }
-
-    /// True if the journal has the commit of the mark.
-    async fn is_of(&self, journal: &dyn Journal) -> Result<bool, Error> {
-        has_commit(journal, self.position, self.last).await
     }
 
     fn anew(mut self) -> io::Result<Self> {
         self.file.set_len(0)?;
         self.file.rewind()?;
         self.waiting.clear();
-        (self.tree, self.position, self.last) = (Frontier::default(), 0, None);
+        (self.tree, self.place) = (Frontier::default(), FollowPlace::default());
         Ok(self)
     }
 
@@ -117,7 +104,7 @@ impl KeptTree {
 
     /// The position of the last taken commit.
     pub fn position(&self) -> u64 {
-        self.position
+        self.place.position
     }
 
     /// Takes the records of the next commit.
@@ -125,15 +112,12 @@ impl KeptTree {
     /// # Errors
     /// The leaves cannot be written.
     pub fn take(&mut self, commit: &Commit) -> io::Result<()> {
-        for (stream, lines) in &commit.appends {
-            for line in lines {
-                let leaf = line.leaf();
-                self.tree.push(leaf);
-                self.waiting.extend_from_slice(leaf.as_bytes());
-                self.last = Some((*stream, leaf));
-            }
+        for line in commit.appends.iter().flat_map(|(_, lines)| lines) {
+            let leaf = line.leaf();
+            self.tree.push(leaf);
+            self.waiting.extend_from_slice(leaf.as_bytes());
         }
-        self.position = commit.position;
+        self.place = FollowPlace::after(commit);
         if self.waiting.len() >= WAITING {
             self.write()?;
         }
@@ -154,8 +138,7 @@ impl KeptTree {
         self.write()?;
         self.file.sync_data()?;
         let mark = Mark {
-            position: self.position,
-            last: self.last,
+            place: self.place.clone(),
             size: self.tree.size(),
             subtrees: self.tree.subtrees().collect(),
         };
@@ -172,9 +155,9 @@ impl KeptTree {
     /// The errors of reading the journal.
     pub async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Error> {
         if let Some((mark, mut leaves)) = leaves_in(&path.join("tree"))
-            && has_commit(journal, mark.position, mark.last).await?
+            && mark.place.is_in(journal).await?
         {
-            leaves.read_after(journal, mark.position).await?;
+            leaves.read_after(journal, mark.place.position).await?;
             return Ok(leaves);
         }
         Leaves::of(journal).await
@@ -190,24 +173,6 @@ pub(crate) fn create(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-/// True if a journal has this commit, with this last record.
-async fn has_commit(
-    journal: &dyn Journal,
-    position: u64,
-    last: Option<(Uuid, Hash)>,
-) -> Result<bool, Error> {
-    if position == 0 {
-        return Ok(last.is_none());
-    }
-    if position > journal.position().await? {
-        return Ok(false);
-    }
-    let commit = journal.follow(position - 1).await?;
-    let found = commit.appends.last();
-    let found = found.and_then(|(stream, lines)| Some((*stream, lines.last()?.leaf())));
-    Ok(commit.position == position && found == last)
 }
 
 fn mark_in(folder: &Path) -> Option<Mark> {

@@ -3,13 +3,12 @@
 //! Read `task` first, then `starting`, its start, and `repeating`, what it sends by the clock.
 //! `reading` finds the notices in commits, `outbox` orders their attempts, `letters` keeps what is
 //! not tried any more, `timers` has the requests that may be sent again, `digests` the numbers of
-//! a day. `state` is what survives a restart, `saving` writes it, `place` is its place in the
-//! journal, `status` what operators see.
+//! a day. `state` is what survives a restart, `saving` writes it, `status` is what
+//! operators see.
 
 mod digests;
 mod letters;
 mod outbox;
-mod place;
 mod reading;
 mod repeating;
 mod saving;

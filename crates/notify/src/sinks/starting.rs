@@ -6,12 +6,12 @@ use std::sync::Arc;
 use recount::engine::Clock;
 use recount::ledger::{Error, Ledger, PendingConfirmation};
 use recount::session::{Seq, SessionId, Timestamp};
+use recount_journal::FollowPlace;
 use tokio::sync::{mpsc, watch};
 
 use super::digests::Daily;
 use super::letters::Command;
 use super::outbox::Outbox;
-use super::place::Place;
 use super::reading::readable;
 use super::state::{State, StateFile, UnusableFile};
 use super::status::Board;
@@ -84,7 +84,7 @@ impl SinkTask {
             Some(state) => {
                 let path = file.path().display();
                 tracing::warn!(%path, "the journal has another history: its end is the start");
-                let place = Place::at_end(journal).await?;
+                let place = FollowPlace::at_end(journal).await?;
                 let watched = Some(Vec::new());
                 State {
                     place,
@@ -92,7 +92,7 @@ impl SinkTask {
                     ..state
                 }
             }
-            None => State::at(Place::at_end(journal).await?),
+            None => State::at(FollowPlace::at_end(journal).await?),
         };
         let now = given.clock.now();
         let daily = sink.digest.map(|time| Daily {

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use recount::session::{Seq, SessionId, Timestamp};
+use recount_journal::FollowPlace;
 use recount_text::files::draft;
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
 use crate::message::{Digest, Notice};
 use crate::routing::Watched;
 use crate::values::{Occasion, SinkName};
@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(super) version: u32,
-    pub(super) place: Place,
+    pub(super) place: FollowPlace,
     /// The notices that were not delivered yet, oldest first.
     pub(super) queue: Vec<Queued>,
     pub(super) dead: Vec<Dead>,
@@ -82,7 +82,7 @@ pub(crate) struct StateFile {
 
 impl State {
     /// The state of a new sink at a place.
-    pub(super) fn at(place: Place) -> State {
+    pub(super) fn at(place: FollowPlace) -> State {
         State {
             version: VERSION,
             place,

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use recount::engine::Clock;
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
-use recount_journal::{BoxFuture, Commit};
+use recount_journal::{BoxFuture, Commit, FollowPlace};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -15,7 +15,6 @@ use uuid::Uuid;
 use super::digests::Daily;
 use super::letters::Command;
 use super::outbox::{Ended, Outbox};
-use super::place::Place;
 use super::reading::{Seen, seen};
 use super::repeating::is_moot;
 use super::state::{Dead, State, StateFile};
@@ -157,7 +156,7 @@ impl SinkTask {
                 }
             }
         }
-        self.state.place = Place::after(commit);
+        self.state.place = FollowPlace::after(commit);
         self.save_within(SAVE_AFTER_COMMIT);
         Ok(())
     }

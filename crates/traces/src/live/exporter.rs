@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use recount::ledger::Ledger;
+use recount_journal::FollowPlace;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::cursor::{Cursor, Place};
+use super::cursor::Cursor;
 use super::follower::Follower;
 use super::sender::Sender;
 use super::settings::Settings;
@@ -88,12 +89,12 @@ impl Exporter {
         };
         let journal = ledger.journal().as_ref();
         let place = match cursor.read().map_err(failed)? {
-            None => Place::at_end(journal).await?,
+            None => FollowPlace::at_end(journal).await?,
             Some(place) if place.is_in(journal).await? => place,
             Some(_) => {
                 let path = cursor.path().display();
                 tracing::warn!(%path, "the journal has another history, so every span is sent");
-                Place::default()
+                FollowPlace::default()
             }
         };
         // The place must be durable before a span that would have to be sent again.

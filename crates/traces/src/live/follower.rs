@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId};
-use recount_journal::{Commit, Journal};
+use recount_journal::{Commit, FollowPlace, Journal};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::cursor::{Cursor, Place};
+use super::cursor::Cursor;
 use super::sender::{Sender, Undelivered};
 use super::tracers::Tracers;
 use crate::content::Content;
@@ -34,7 +34,7 @@ pub(super) struct Follower {
     tracers: Tracers,
     sender: Sender,
     cursor: Cursor,
-    place: Place,
+    place: FollowPlace,
     /// Spans that were not sent yet.
     waiting: Vec<Span>,
     /// The time at which the spans are sent and the place is saved.
@@ -56,7 +56,7 @@ impl Follower {
         ledger: Ledger,
         content: Content,
         sender: Sender,
-        (cursor, place): (Cursor, Place),
+        (cursor, place): (Cursor, FollowPlace),
         stop: watch::Receiver<bool>,
     ) -> Follower {
         Follower {
@@ -128,7 +128,7 @@ impl Follower {
                     .await?;
             }
         }
-        self.place = Place::after(commit);
+        self.place = FollowPlace::after(commit);
         let wait = match self.waiting.is_empty() {
             true => SAVE_AFTER,
             false => LINGER,
