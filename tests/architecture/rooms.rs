@@ -170,6 +170,19 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/bundle/src",
+        path: "crate",
+        order: &[
+            "scope",
+            "disclosure",
+            "sample",
+            "request",
+            "contents",
+            "reading",
+            "report",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],

@@ -1,0 +1,37 @@
+//! Evidence bundles: what an auditor needs of a journal, in a directory or a zip file.
+//!
+//! A bundle has the records in scope, the proof that they are records of one tree, the policies and
+//! contracts by which calls were decided, a page to read, and a program of 150 lines that checks
+//! it without Recount. `docs/evidence-bundle.md` lists its files.
+//!
+//! ```text
+//! ledger + Request ─▶ Contents ─┬─▶ report.html
+//!                               └─▶ records.jsonl, proofs, … ─▶ MANIFEST.sha256
+//! ```
+//!
+//! Read `scope`, `disclosure` and `sample` first (what is asked for), then `request`, `contents`
+//! (what the journal has of it) with `reading`, and `report` (the page).
+
+// Tests stop where they meet the impossible.
+#![cfg_attr(
+    test,
+    expect(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        reason = "a test that meets the impossible must stop"
+    )
+)]
+
+mod contents;
+mod disclosure;
+mod reading;
+mod report;
+mod request;
+mod sample;
+mod scope;
+
+pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
+pub use disclosure::{Disclose, UnknownDisclose};
+pub use request::{Request, WrittenBy};
+pub use sample::{Member, Sample};
+pub use scope::Scope;
