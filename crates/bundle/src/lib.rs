@@ -23,15 +23,18 @@
 )]
 
 mod contents;
+mod description;
 mod disclosure;
 mod reading;
 mod report;
 mod request;
 mod sample;
 mod scope;
+mod writing;
 
 pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
 pub use disclosure::{Disclose, UnknownDisclose};
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
+pub use writing::{WriteError, Written, write};
