@@ -37,4 +37,4 @@ pub use disclosure::{Disclose, UnknownDisclose};
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
-pub use writing::{WriteError, Written, write};
+pub use writing::{WriteError, Written, sha256, write};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use recount_journal::Hash;
@@ -173,6 +173,35 @@ impl Drop for Files {
             Place::Directory(_) if self.draft.is_dir() => fs::remove_dir_all(&self.draft),
             Place::Directory(_) | Place::Zip(_) => fs::remove_file(&self.draft),
         };
+    }
+}
+
+/// Returns the SHA-256 of a content, and its length in bytes.
+///
+/// ```
+/// let (hash, length) = recount_bundle::sha256(&b"abc"[..])?;
+/// assert_eq!((hash, length), (recount_journal::Hash::of_object(b"abc"), 3));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of the reader.
+pub fn sha256(mut content: impl Read) -> io::Result<(Hash, u64)> {
+    let mut sum = Sum(Sha256::new());
+    let length = io::copy(&mut content, &mut sum)?;
+    Ok((Hash::from_bytes(sum.0.finalize().into()), length))
+}
+
+struct Sum(Sha256);
+
+impl Write for Sum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -10,4 +10,6 @@ mod readme;
 mod records;
 mod write;
 
+pub(crate) use files::MANIFEST;
+pub use files::sha256;
 pub use write::{WriteError, Written, write};
