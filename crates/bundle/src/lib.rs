@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Read `scope`, `disclosure` and `sample` first (what is asked for), then `request`, `contents`
-//! (what the journal has of it) with `reading`, and `report` (the page).
+//! (what the journal has of it) with `reading`, `report` (the page), `writing` and `verifying`.
 
 // Tests stop where they meet the impossible.
 #![cfg_attr(
@@ -30,6 +30,7 @@ mod report;
 mod request;
 mod sample;
 mod scope;
+mod verifying;
 mod writing;
 
 pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
@@ -37,4 +38,5 @@ pub use disclosure::{Disclose, UnknownDisclose};
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
+pub use verifying::{Anchored, BundleReport, Outside, is_bundle, verify_bundle};
 pub use writing::{WriteError, Written, sha256, write};
