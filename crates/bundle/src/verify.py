@@ -128,8 +128,8 @@ def verify(folder, keys, since):
         return f"Consistent bundle, not anchored: {what.format(**found)}"
     size, origin, names = max(anchors)
     names = ", ".join(names) or "keys that were not checked"
-    return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, signed by {names}; "
-            f"{records.size - size} later ones are only consistent: {what.format(**found)}")
+    return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, signed by "
+            f"{names}; {records.size - size} later are only consistent: {what.format(**found)}")
 
 parser, keys, code = argparse.ArgumentParser(), [], 2
 parser.add_argument("bundle", nargs="?", default=".", type=pathlib.Path)

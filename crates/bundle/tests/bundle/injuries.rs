@@ -111,7 +111,9 @@ fn agree(bench: &Bench, injured: &[Injured]) {
                 vec!["--since".to_owned(), since.clone()],
             ),
         ];
-        for (outside, verdict, options) in outsides {
+        // A fault within the bundle does not depend on what is known from elsewhere.
+        let tried = if it.expected == FOUND { 1 } else { 3 };
+        for (outside, verdict, options) in outsides.into_iter().take(tried) {
             let report = verify_bundle(&path, &outside).unwrap();
             let what = format!("{} {options:?}", it.name);
             if report.integrity() != verdict {

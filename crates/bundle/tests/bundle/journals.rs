@@ -10,7 +10,7 @@ use recount::session::{SessionId, Timestamp};
 use recount::testing::ManualClock;
 use recount_bundle::{Contents, Disclose, Request, Scope, WrittenBy, write};
 use recount_evidence::{Checkpoints, Following, Leaves, Note, PrivateKey, Signer};
-use recount_journal::{Append, MemoryJournal, Draft, Hash, Journal, Line, Object};
+use recount_journal::{Append, Draft, Hash, Journal, Line, MemoryJournal, Object, block_on};
 use uuid::Uuid;
 
 /// The number of sessions between two checkpoints.
@@ -54,6 +54,8 @@ impl Bench {
 
     pub(crate) async fn signed(sessions: usize, key: PrivateKey) -> Bench {
         let folder = tempfile::tempdir().unwrap();
+        // The tree is kept in a folder of the journal.
+        fs::create_dir(folder.path().join("journal")).unwrap();
         let journal = Arc::new(MemoryJournal::new());
         let mut bench = Bench {
             folder,
@@ -110,6 +112,23 @@ impl Bench {
     pub(crate) fn ledger(&self) -> Ledger {
         let journal = Arc::clone(&self.journal);
         Ledger::new(journal)
+    }
+
+    /// The number of records.
+    pub(crate) fn size(&self) -> u64 {
+        let mut size = 0;
+        let end = block_on(self.journal.position()).unwrap();
+        let mut position = 0;
+        while position < end {
+            let commit = block_on(self.journal.follow(position)).unwrap();
+            position = commit.position;
+            size += commit
+                .appends
+                .iter()
+                .map(|(_, lines)| lines.len() as u64)
+                .sum::<u64>();
+        }
+        size
     }
 
     pub(crate) fn request(&self, disclose: Disclose, scope: Scope) -> Request {
