@@ -22,16 +22,22 @@
     )
 )]
 
+mod acts;
 mod contents;
 mod disclosure;
+mod places;
 mod reading;
 mod report;
 mod request;
 mod sample;
 mod scope;
+mod statements;
 
+pub use acts::{Act, Did};
 pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
 pub use disclosure::{Disclose, UnknownDisclose};
+pub use places::Places;
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
+pub use statements::Statements;

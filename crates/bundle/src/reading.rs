@@ -9,9 +9,12 @@ use recount_evidence::{CHECKPOINT_SIGNED, Leaves, on_record};
 use recount_journal::seal::is_sealed_object;
 use recount_journal::{Hash, Head};
 
+use crate::acts::Act;
 use crate::contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
 use crate::disclosure::Disclose;
+use crate::places::Places;
 use crate::request::Request;
+use crate::statements::Statements;
 
 /// The number of records read at a time.
 const PAGE: usize = 256;
@@ -61,6 +64,8 @@ impl Contents {
             sessions: Vec::new(),
             terms: StoredTerms::default(),
             population: Vec::new(),
+            places: Places::default(),
+            statements: Statements::default(),
         };
         let mut done = 0;
         for (id, head) in heads {
@@ -74,6 +79,7 @@ impl Contents {
         }
         contents.extent.sessions_in_scope = contents.sessions.len() as u64;
         contents.choose();
+        contents.places = Places::of(&**ledger.journal(), leaves, &contents).await?;
         Ok(contents)
     }
 
@@ -117,6 +123,7 @@ impl Contents {
             disclosed: BTreeSet::new(),
             catalogs: audit.catalogs,
             terms: walked.terms,
+            acts: walked.acts,
             unread: audit.unread,
             about: walked.about,
         }))
@@ -177,6 +184,7 @@ struct Walked {
     reached: bool,
     sealed: bool,
     terms: Vec<TermsChange>,
+    acts: Vec<Act>,
     about: Vec<Seq>,
 }
 
@@ -191,6 +199,7 @@ impl Walked {
             reached: false,
             sealed: false,
             terms: Vec::new(),
+            acts: Vec::new(),
             about: Vec::new(),
         };
         let mut next = Seq(1);
@@ -215,6 +224,7 @@ impl Walked {
         let fact = entry.fact().ok();
         let about = fact.as_ref().and_then(|fact| self.call_of(fact));
         self.about.push(about.unwrap_or(Seq(0)));
+        self.acts.extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
         self.terms
             .extend(fact.and_then(|fact| terms_change(session, &fact)));
     }
