@@ -1,6 +1,6 @@
 //! The values from which the page and the files of a bundle are made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recount::audit::{AuditedCall, CatalogNote, ClockReport, JournalNote, UnreadSession};
 use recount::ledger::{Erasure, Hold};
@@ -10,6 +10,7 @@ use recount_journal::Hash;
 
 use crate::acts::Act;
 use crate::places::Places;
+use crate::disclosure::Disclose;
 use crate::request::Request;
 use crate::sample::Member;
 use crate::statements::Statements;
@@ -72,7 +73,7 @@ pub struct SessionContents {
     /// [`Scope::counts`](crate::Scope::counts) takes.
     pub calls: Vec<AuditedCall>,
     /// The calls whose records are shown whole, by the records that received them.
-    pub disclosed: std::collections::BTreeSet<Seq>,
+    pub disclosed: BTreeSet<Seq>,
     /// The changes of tools while the session lived.
     pub catalogs: Vec<CatalogNote>,
     /// The records that name policies and contracts.
@@ -82,8 +83,19 @@ pub struct SessionContents {
     /// The reason if its calls could not be read. Whether it belongs to a scope of agents, tools or
     /// labels is then unknown, and it counts as in scope.
     pub unread: Option<UnreadSession>,
-    /// The call that each record is about, as seqs in the order of the records. 0 for none.
-    pub(crate) about: Vec<Seq>,
+    /// The subject of each record, in the order of the records.
+    pub(crate) subjects: Vec<Subject>,
+}
+
+/// The subject of a record, by which it is shown or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A call.
+    Call(Seq),
+    /// None; the record has no content of people or models.
+    Plain,
+    /// Words of people or models, or what this program cannot read.
+    Other,
 }
 
 /// A record from which on other policies and contracts may apply.
@@ -149,5 +161,20 @@ impl Contents {
             .binary_search_by_key(&call.session, |it| it.id);
         let session = place.ok().and_then(|at| self.sessions.get(at));
         session.is_some_and(|it| it.disclosed.contains(&call.seq))
+    }
+
+    /// True if a record of a session in scope is shown whole.
+    pub(crate) fn shows(&self, session: &SessionContents, seq: Seq) -> bool {
+        match self.request.disclose {
+            Disclose::None => return false,
+            Disclose::All if self.request.sample.is_none() => return true,
+            Disclose::Approvals | Disclose::All => {}
+        }
+        let place = seq.0.checked_sub(1).and_then(|it| usize::try_from(it).ok());
+        match place.and_then(|it| session.subjects.get(it)) {
+            Some(Subject::Plain) => true,
+            Some(Subject::Call(call)) => session.disclosed.contains(call),
+            Some(Subject::Other) | None => false,
+        }
     }
 }

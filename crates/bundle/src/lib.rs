@@ -24,6 +24,7 @@
 
 mod acts;
 mod contents;
+mod description;
 mod disclosure;
 mod places;
 mod reading;
@@ -32,6 +33,7 @@ mod request;
 mod sample;
 mod scope;
 mod statements;
+mod writing;
 
 pub use acts::{Act, Did};
 pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
@@ -41,3 +43,4 @@ pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
 pub use statements::Statements;
+pub use writing::{WriteError, Written, sha256, write};

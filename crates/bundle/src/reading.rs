@@ -10,7 +10,9 @@ use recount_journal::seal::is_sealed_object;
 use recount_journal::{Hash, Head};
 
 use crate::acts::Act;
-use crate::contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
+use crate::contents::{
+    Contents, Extent, OwnStream, SessionContents, StoredTerms, Subject, TermsChange,
+};
 use crate::disclosure::Disclose;
 use crate::places::Places;
 use crate::request::Request;
@@ -18,6 +20,33 @@ use crate::statements::Statements;
 
 /// The number of records read at a time.
 const PAGE: usize = 256;
+
+/// The kinds of records about no call and without content of people or models. A new kind is not
+/// among them, so its content is not shown.
+const PLAIN: [&str; 22] = [
+    "session_opened",
+    "runner_attached",
+    "runner_detached",
+    "runner_draining",
+    "catalog_changed",
+    "connected",
+    "disconnected",
+    "go_away_received",
+    "switch_planned",
+    "reconnect_scheduled",
+    "reconnects_exhausted",
+    "resumption_handle_received",
+    "responses_sent",
+    "turn_completed",
+    "turn_interrupted",
+    "media_counted",
+    "usage_reported",
+    "phase_entered",
+    "leave_revoked",
+    "paused",
+    "unpaused",
+    "session_closed",
+];
 
 impl Contents {
     /// Reads what a journal has of the request.
@@ -70,7 +99,9 @@ impl Contents {
         let mut done = 0;
         for (id, head) in heads {
             if let Some(session) = contents.session(ledger, &auditor, id, &head).await? {
-                keep_terms(ledger, &session, &mut contents.terms).await?;
+                if contents.request.disclose != Disclose::None {
+                    keep_terms(ledger, &session, &mut contents.terms).await?;
+                }
                 contents.extent.records += session.records;
                 contents.sessions.push(session);
             }
@@ -125,7 +156,7 @@ impl Contents {
             terms: walked.terms,
             acts: walked.acts,
             unread: audit.unread,
-            about: walked.about,
+            subjects: walked.subjects,
         }))
     }
 
@@ -157,6 +188,12 @@ impl Contents {
         for session in &mut self.sessions {
             session.disclosed = disclosed.remove(&session.id).unwrap_or_default();
         }
+        let shown = |session: &SessionContents| {
+            let seqs = (1..=session.records).map(Seq);
+            seqs.filter(|seq| self.shows(session, *seq)).count() as u64
+        };
+        let own = self.extent.records - self.sessions.iter().map(|it| it.records).sum::<u64>();
+        self.extent.disclosed = own + self.sessions.iter().map(shown).sum::<u64>();
     }
 }
 
@@ -185,7 +222,7 @@ struct Walked {
     sealed: bool,
     terms: Vec<TermsChange>,
     acts: Vec<Act>,
-    about: Vec<Seq>,
+    subjects: Vec<Subject>,
 }
 
 impl Walked {
@@ -200,7 +237,7 @@ impl Walked {
             sealed: false,
             terms: Vec::new(),
             acts: Vec::new(),
-            about: Vec::new(),
+            subjects: Vec::new(),
         };
         let mut next = Seq(1);
         loop {
@@ -220,11 +257,14 @@ impl Walked {
     }
 
     fn add(&mut self, session: SessionId, entry: &Entry) {
-        // A record that cannot be read is about no known call, and its content is not shown.
         let fact = entry.fact().ok();
-        let about = fact.as_ref().and_then(|fact| self.call_of(fact));
-        self.about.push(about.unwrap_or(Seq(0)));
         self.acts.extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
+        let call = fact.as_ref().and_then(|fact| self.call_of(fact));
+        self.subjects.push(match call {
+            Some(call) => Subject::Call(call),
+            None if PLAIN.contains(&entry.kind()) => Subject::Plain,
+            None => Subject::Other,
+        });
         self.terms
             .extend(fact.and_then(|fact| terms_change(session, &fact)));
     }
@@ -233,7 +273,10 @@ impl Walked {
     fn call_of(&self, fact: &Fact) -> Option<Seq> {
         let of = |record: Seq| {
             let place = usize::try_from(record.0.checked_sub(1)?).ok()?;
-            self.about.get(place).copied().filter(|it| it.0 > 0)
+            match self.subjects.get(place)? {
+                Subject::Call(call) => Some(*call),
+                Subject::Plain | Subject::Other => None,
+            }
         };
         match &fact.event {
             Event::Observed(Observation::FunctionCallReceived(_)) => Some(fact.seq),

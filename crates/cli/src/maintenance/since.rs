@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recount_evidence::{Checkpoint, KeptTree, Note, PublicKey};
+use recount_evidence::{Checkpoint, KeptTree, Leaves, Note, PublicKey};
 use recount_journal::tree::Frontier;
 use recount_journal::verify::{Finding, Report};
 use recount_journal::{Hash, Journal, Trailer};
@@ -89,26 +89,7 @@ struct TrailerLine {
 impl Since {
     /// The known public keys.
     pub(super) fn known(&self) -> Result<Vec<PublicKey>, Failure> {
-        let mut known = Vec::new();
-        for given in &self.public_keys {
-            let texts = match given.parse::<PublicKey>() {
-                Ok(key) => {
-                    known.push(key);
-                    continue;
-                }
-                Err(error) if !Path::new(given).exists() => {
-                    let what = format!("--public-key: {error}");
-                    return Err(Failure::new("bad-key", what).exit(Exit::Usage));
-                }
-                Err(_) => text(Path::new(given), NOTE_MAX)?,
-            };
-            for line in texts.lines().filter(|line| !line.trim().is_empty()) {
-                let wrong =
-                    |error| Failure::new("bad-key", format!("{given}: {error}")).exit(Exit::Usage);
-                known.push(line.parse::<PublicKey>().map_err(wrong)?);
-            }
-        }
-        Ok(known)
+        known_keys(&self.public_keys)
     }
 
     /// Compares a sound journal or export with the beginning, if one was given. A difference
@@ -130,11 +111,7 @@ impl Since {
         let journal = &**ledger.journal();
         let (beginning, expected, found) = match kept {
             Kept::Checkpoint(checkpoint, signed_by) => {
-                let leaves = match exported::is_at(path) {
-                    true => recount_evidence::Leaves::of(journal).await?,
-                    false => KeptTree::leaves(path, journal).await?,
-                };
-                let found = leaves.root_at(checkpoint.size);
+                let found = leaves(path, journal).await?.root_at(checkpoint.size);
                 let beginning = Beginning {
                     records: checkpoint.size,
                     what: format!(
@@ -152,7 +129,11 @@ impl Since {
                     what: format!("the export of {}", count(trailer.records, "record")),
                     signed_by: Vec::new(),
                 };
-                (beginning, trailer.root, root_at(journal, &trailer).await?)
+                let found = match trailer.size {
+                    Some(size) => leaves(path, journal).await?.root_at(size),
+                    None => root_by_stream(journal, &trailer).await?,
+                };
+                (beginning, trailer.root, found)
             }
         };
         if found == Some(expected) {
@@ -202,9 +183,41 @@ impl Since {
     }
 }
 
-/// The root over the streams in the order of their ids, each up to its head in the trailer. `None`
-/// if a stream is shorter.
-async fn root_at(journal: &dyn Journal, trailer: &Trailer) -> Result<Option<Hash>, Failure> {
+/// The leaves of a journal or of an export.
+async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Failure> {
+    match exported::is_at(path) {
+        true => Ok(Leaves::of(journal).await?),
+        false => Ok(KeptTree::leaves(path, journal).await?),
+    }
+}
+
+/// The public keys that options give, each a key or the name of a file with some.
+pub(crate) fn known_keys(given: &[String]) -> Result<Vec<PublicKey>, Failure> {
+    let mut known = Vec::new();
+    for given in given {
+        let texts = match given.parse::<PublicKey>() {
+            Ok(key) => {
+                known.push(key);
+                continue;
+            }
+            Err(error) if !Path::new(given).exists() => {
+                let what = format!("--public-key: {error}");
+                return Err(Failure::new("bad-key", what).exit(Exit::Usage));
+            }
+            Err(_) => text(Path::new(given), NOTE_MAX)?,
+        };
+        for line in texts.lines().filter(|line| !line.trim().is_empty()) {
+            let wrong =
+                |error| Failure::new("bad-key", format!("{given}: {error}")).exit(Exit::Usage);
+            known.push(line.parse::<PublicKey>().map_err(wrong)?);
+        }
+    }
+    Ok(known)
+}
+
+/// The root over the streams in the order of their ids, each up to its head in the trailer, as a
+/// file of format 1 or of one session has it. `None` if a stream is shorter.
+async fn root_by_stream(journal: &dyn Journal, trailer: &Trailer) -> Result<Option<Hash>, Failure> {
     let mut tree = Frontier::default();
     for (session, head) in &trailer.heads {
         let mut next = 1;

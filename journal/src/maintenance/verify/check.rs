@@ -232,12 +232,16 @@ impl Check {
     fn unreadable(&mut self, what: String) {
         self.pass(1);
         match (self.order, self.place) {
-            // It counts as the record that should be here.
+            // It is probably the next record of the stream.
             (Order::Streams, Some((session, seq))) => {
                 self.streams.unreadable(session, seq + 1, what);
                 self.end_record(Some((session, seq + 1)));
             }
-            (Order::Streams | Order::Log { .. }, _) => {
+            (Order::Log { .. }, Some((session, seq))) => {
+                self.streams.find(Some(session), Some(seq + 1), what);
+                self.end_record(Some((session, seq + 1)));
+            }
+            (Order::Streams | Order::Log { .. }, None) => {
                 self.fault(what);
                 self.end_record(None);
             }
