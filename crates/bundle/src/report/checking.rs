@@ -85,8 +85,8 @@ fn checkpoints(told: &Told<'_>, found: &[Recorded]) -> Markup {
     let shown = found.len().saturating_sub(ROWS_MAX);
     html! {
         p {
-            (numbered(found.len() as u64, "checkpoint")) ". Their signatures were not checked for "
-            "this page. "
+            (numbered(found.len() as u64, "checkpoint")) ". Signatures were not checked for this "
+            "page. "
             @match told.contents.places.signed() {
                 Some(size) => {
                     "The latest one of this tree covers the first " (number(size)) " records."

@@ -39,9 +39,10 @@ struct Clause {
     limits: String,
 }
 
-pub(super) fn clauses() -> Section {
+/// The section behind all other ones, to which its rows refer.
+pub(super) fn clauses(others: &[Section]) -> Section {
     let body = match toml::from_str::<List>(LIST) {
-        Ok(list) => listed(&list),
+        Ok(list) => listed(&list, others),
         // A test reads the list, so a released program never comes here.
         Err(_) => html! { p { "The list of clauses cannot be read." } },
     };
@@ -52,7 +53,7 @@ pub(super) fn clauses() -> Section {
     }
 }
 
-fn listed(list: &List) -> Markup {
+fn listed(list: &List, others: &[Section]) -> Markup {
     let heads = ["Clause", "About", "Parts of this report", "Bears on it", "Does not show", "Read"];
     let rows = html! {
         @for clause in &list.clause {
@@ -63,7 +64,7 @@ fn listed(list: &List) -> Markup {
                     td {
                         @for (index, part) in clause.parts.iter().enumerate() {
                             @if index > 0 { ", " }
-                            a href={ "#" (part) } { (part) }
+                            a href={ "#" (part) } { (titled(others, part)) }
                         }
                     }
                     td { (said(&clause.bears)) }
@@ -82,6 +83,14 @@ fn listed(list: &List) -> Markup {
         }
         (table("Clauses", &heads, rows))
         (sources(list))
+    }
+}
+
+/// The number and the title of a section. The first page has neither.
+fn titled(others: &[Section], id: &str) -> String {
+    match others.iter().position(|it| it.id == id) {
+        Some(at) => format!("{}. {}", at + 1, others.get(at).map_or("", |it| it.title)),
+        None => "first page".to_owned(),
     }
 }
 
@@ -109,7 +118,7 @@ mod tests {
     use super::*;
 
     fn shown(list: &str) -> String {
-        listed(&toml::from_str(list).unwrap()).into_string()
+        listed(&toml::from_str(list).unwrap(), &[]).into_string()
     }
 
     #[test]

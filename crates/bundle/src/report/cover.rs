@@ -25,8 +25,8 @@ pub(super) fn cover(told: &Told<'_>) -> Markup {
             }
         }),
         ("Scope", scope(told)),
-        ("Content", html! { (disclosed(request.disclose)) }),
-        ("From", period(told)),
+        ("Content shown", html! { (disclosed(request.disclose)) }),
+        ("Records from", period(told)),
         ("Size", html! {
             (numbered(extent.size, "record")) " of " (numbered(extent.sessions, "session"))
         }),

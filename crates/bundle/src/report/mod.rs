@@ -25,7 +25,7 @@ use crate::contents::Contents;
 /// Returns the page about these contents.
 pub(crate) fn html(contents: &Contents) -> String {
     let told = Told::of(contents);
-    let sections = [
+    let mut sections = vec![
         checking::checking(&told),
         calls::population(&told),
         calls::approvals(&told),
@@ -40,8 +40,8 @@ pub(crate) fn html(contents: &Contents) -> String {
         reads::reads(&told),
         scope::scope(&told),
         glossary::glossary(),
-        clauses::clauses(),
     ];
+    sections.push(clauses::clauses(&sections));
     let cover = cover::cover(&told);
     document("Evidence report", contents.extent.root, &cover, &sections).into_string()
 }

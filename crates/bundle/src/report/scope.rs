@@ -37,9 +37,13 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
             }
             li {
                 "Content shown: " (disclosed(request.disclose)) ". "
-                (numbered(withheld, "record")) " in scope are withheld: of each, the bundle has the "
-                "envelope (session, number, time, kind, actor, hashes). They are counted, and their "
-                "hashes are proven; what their envelopes say is the word of the writer."
+                @if withheld == 0 { "No record in scope is withheld." }
+                @else {
+                    "Withheld in scope: " (numbered(withheld, "record")) ". Of each, the bundle has "
+                    "the envelope (session, number, time, kind, actor, hashes). They are counted, "
+                    "and their hashes are proven; what their envelopes say is the word of the "
+                    "writer."
+                }
             }
             li {
                 "A hash of a short text can be found by trying texts. Withheld arguments are shown "

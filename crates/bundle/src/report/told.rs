@@ -99,10 +99,10 @@ pub(super) fn name(actor: &Actor) -> Markup {
 /// The words for how an actor's name was verified.
 pub(super) fn verified(actor: &Actor) -> Markup {
     let how = match actor.authenticated_by {
-        Authentication::Embedder => "the embedding program vouches for the name",
-        Authentication::Token => "a token was presented",
+        Authentication::Embedder => "named by the embedding program",
+        Authentication::Token => "verified by a token",
         Authentication::OsUser => "user of the operating system",
-        Authentication::None => "the name was not verified",
+        Authentication::None => "not verified",
     };
     let party = match &actor.acted_as {
         Some(ActedAs::Person) => "acted as a person",

@@ -53,7 +53,9 @@ fn settled(told: &Told<'_>, call: &AuditedCall) -> Markup {
     let asked = call.questions.iter().filter(|it| it.about == About::InDoubt);
     let asked: Vec<&Question> = asked.collect();
     if asked.is_empty() && call.reconciled.is_none() {
-        return html! { "by no person" };
+        return html! {
+            @if call.is_unknown() { "not settled" } @else { "by the rule of the tool" }
+        };
     }
     html! {
         @for question in asked {

@@ -22,7 +22,7 @@ pub(in crate::report) fn not_allowed(told: &Told<'_>) -> Section {
         h3 { "Denied" }
         (questions(told, "Denied requests", "denied", &denied))
         h3 { "Expired" }
-        p { "A request that nobody answers in time counts as a no." }
+        p { "A request without an answer in time counts as a no." }
         (questions(told, "Expired requests", "expired", &expired))
         @if !withdrawn.is_empty() {
             h3 { "Withdrawn" }
@@ -55,7 +55,7 @@ fn questions(
     found: &[(&AuditedCall, &Question)],
 ) -> Markup {
     if found.is_empty() {
-        return html! { p { "No request was " (word) "." } };
+        return html! { p { "There is none." } };
     }
     let heads = ["Tool", "Asked", "Ended", "By", "Reason", "Arguments", "Place"];
     let rows = html! {

@@ -11,6 +11,9 @@ const CONTEXT: usize = 3;
 /// The maximum number of lines of a difference.
 const LINES_MAX: usize = 300;
 
+/// The depth from which lines are not indented further.
+const DEPTH_MAX: usize = 20;
+
 /// The maximum number of characters of a line.
 const LINE_MAX: usize = 400;
 
@@ -62,11 +65,8 @@ fn shown(line: &str) -> Markup {
 fn laid_out(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
-    let break_line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth.min(20)));
-    };
-    for c in json.chars() {
+    let mut rest = json.chars().peekable();
+    while let Some(c) = rest.next() {
         if in_string {
             out.push(c);
             in_string = is_escaped || c != '"';
@@ -74,9 +74,8 @@ fn laid_out(json: &str) -> String {
             continue;
         }
         match c {
-            '"' => {
-                in_string = true;
-                out.push(c);
+            '{' | '[' if rest.next_if(|it| matches!(it, '}' | ']')).is_some() => {
+                out.push_str(if c == '{' { "{}" } else { "[]" });
             }
             '{' | '[' => {
                 depth += 1;
@@ -94,11 +93,19 @@ fn laid_out(json: &str) -> String {
             }
             ':' => out.push_str(": "),
             c if c.is_ascii_whitespace() => {}
-            c => out.push(c),
+            c => {
+                in_string = c == '"';
+                out.push(c);
+            }
         }
     }
     out.push('\n');
     out
+}
+
+fn break_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth.min(DEPTH_MAX)));
 }
 
 #[cfg(test)]
@@ -107,8 +114,8 @@ mod tests {
 
     #[test]
     fn json_has_a_line_for_each_member() {
-        let shown = laid_out(r#"{"a":[1,2],"b":"x, \"{y}"}"#);
-        let expected = "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": \"x, \\\"{y}\"\n}\n";
+        let shown = laid_out(r#"{"a":[1,{}],"b":"x, \"{y}"}"#);
+        let expected = "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"x, \\\"{y}\"\n}\n";
         assert_eq!(shown, expected);
     }
 
@@ -125,7 +132,7 @@ mod tests {
         let many: Vec<u32> = (0..LINES_MAX as u32 + 50).collect();
         let after = serde_json::to_string(&many).unwrap();
         let shown = difference("[]", &after).into_string();
-        assert!(shown.contains("The first 300 of 354 lines are shown."), "{shown}");
+        assert!(shown.contains("The first 300 of 353 lines are shown."), "{shown}");
         let long = format!("\"{}\"", "x".repeat(LINE_MAX + 10));
         let shown = difference("1", &long).into_string();
         assert!(shown.contains("(12 characters cut)"), "{shown}");

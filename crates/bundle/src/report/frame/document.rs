@@ -35,7 +35,7 @@ pub(in crate::report) fn document(
                 style { (PreEscaped(include_str!("style.css"))) (PreEscaped(on_sheets(root))) }
             }
             body {
-                header { (cover) }
+                header id="about" { (cover) }
                 nav aria-label="Sections" {
                     h2 { "Sections" }
                     ol {
@@ -62,7 +62,7 @@ fn on_sheets(root: Hash) -> String {
     let root = root.to_string();
     let start = root.get(..16).unwrap_or(&root);
     format!(
-        "@page{{@top-left{{content:\"Evidence report, root {start}…\"}}\
-         @bottom-right{{content:counter(page) \" / \" counter(pages)}}}}\n"
+        "@page{{@top-left{{content:\"Evidence report, root {start}…\";font-size:8pt}}\
+         @bottom-right{{content:counter(page) \" / \" counter(pages);font-size:8pt}}}}\n"
     )
 }
