@@ -178,8 +178,11 @@ const PARTS: &[Part] = &[
             "sample",
             "request",
             "contents",
+            "description",
             "reading",
             "report",
+            "writing",
+            "verifying",
         ],
     },
     Part {

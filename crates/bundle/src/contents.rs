@@ -83,6 +83,8 @@ pub struct SessionContents {
     /// The reason if its calls could not be read. Whether it belongs to a scope of agents, tools or
     /// labels is then unknown, and it counts as in scope.
     pub unread: Option<UnreadSession>,
+    /// The contracts and policies that records name which cannot be read.
+    pub(crate) sealed_terms: Vec<(Hash, Hash)>,
     /// The subject of each record, in the order of the records.
     pub(crate) subjects: Vec<Subject>,
 }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Read `scope`, `disclosure` and `sample` first (what is asked for), then `request`, `contents`
-//! (what the journal has of it) with `reading`, and `report` (the page).
+//! (what the journal has of it) with `reading`, `report` (the page), `writing` and `verifying`.
 
 // Tests stop where they meet the impossible.
 #![cfg_attr(
@@ -33,6 +33,7 @@ mod request;
 mod sample;
 mod scope;
 mod statements;
+mod verifying;
 mod writing;
 
 pub use acts::{Act, Did};
@@ -43,4 +44,5 @@ pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
 pub use statements::Statements;
+pub use verifying::{Anchored, BundleReport, Outside, is_bundle, verify_bundle};
 pub use writing::{WriteError, Written, sha256, write};

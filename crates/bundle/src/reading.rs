@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::audit::{AuditedCall, Auditor, ClockReport, Filter};
-use recount::ledger::{Entry, Error, Ledger};
+use recount::ledger::{Entry, Error, Ledger, objects_named};
 use recount::session::{Decision, Event, Fact, ObjectHash, Observation, Seq, SessionId, Timestamp};
 use recount_evidence::{CHECKPOINT_SIGNED, Leaves, on_record};
 use recount_journal::seal::is_sealed_object;
@@ -155,6 +155,7 @@ impl Contents {
             catalogs: audit.catalogs,
             terms: walked.terms,
             acts: walked.acts,
+            sealed_terms: walked.sealed_terms,
             unread: audit.unread,
             subjects: walked.subjects,
         }))
@@ -222,6 +223,8 @@ struct Walked {
     sealed: bool,
     terms: Vec<TermsChange>,
     acts: Vec<Act>,
+    /// The contracts and policies that unreadable records name.
+    sealed_terms: Vec<(Hash, Hash)>,
     subjects: Vec<Subject>,
 }
 
@@ -237,6 +240,7 @@ impl Walked {
             sealed: false,
             terms: Vec::new(),
             acts: Vec::new(),
+            sealed_terms: Vec::new(),
             subjects: Vec::new(),
         };
         let mut next = Seq(1);
@@ -265,8 +269,17 @@ impl Walked {
             None if PLAIN.contains(&entry.kind()) => Subject::Plain,
             None => Subject::Other,
         });
-        self.terms
-            .extend(fact.and_then(|fact| terms_change(session, &fact)));
+        match fact {
+            Some(fact) => self.terms.extend(terms_change(session, &fact)),
+            // A sealed record names its objects in clear text, in this order.
+            None => {
+                let record = entry.record().ok();
+                let named = record.map(|it| objects_named(&it)).unwrap_or_default();
+                if let [contracts, policies] = *named {
+                    self.sealed_terms.push((contracts, policies));
+                }
+            }
+        }
     }
 
     /// Returns the call that a record is about.
@@ -316,6 +329,11 @@ async fn keep_terms(
     session: &SessionContents,
     terms: &mut StoredTerms,
 ) -> Result<(), Error> {
+    for (contracts, policies) in &session.sealed_terms {
+        let hash = |it: &Hash| ObjectHash::from_bytes(*it.as_bytes());
+        terms.contracts.entry(hash(contracts)).or_default();
+        terms.policies.entry(hash(policies)).or_default();
+    }
     for change in &session.terms {
         let named = [
             (change.policies, &mut terms.policies),

@@ -3,7 +3,7 @@
 use recount::audit::AuditedCall;
 use recount::session::{CallId, Seq, SessionId};
 use recount_journal::Hash;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A sample: the calls with the smallest ranks. Only they are disclosed.
 ///
@@ -20,7 +20,7 @@ use serde::Serialize;
 /// let text = format!("2026-Q4{nil}{nil}");
 /// assert_eq!(sample.rank(session, call), recount_journal::Hash::of_object(text.as_bytes()));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sample {
     /// The number of calls.
     pub count: u64,

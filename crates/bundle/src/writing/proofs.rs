@@ -1,24 +1,15 @@
-//! The proofs of a bundle: of consistency between its checkpoints, and of answers to approvals.
+//! The proofs of a bundle: that answers to approvals are records under its latest checkpoint.
+//!
+//! That each checkpoint is a beginning of the next one needs no proof here, because
+//! `records.jsonl` gives the root at each of their sizes.
 
 use std::collections::BTreeSet;
 
 use recount::session::{Seq, SessionId};
 use recount_evidence::{Leaves, LogProof, Recorded};
-use recount_journal::Hash;
-use serde::{Deserialize, Serialize};
 
 use super::records::Placed;
 use crate::contents::Contents;
-
-/// The proof that the tree of one size is the beginning of that of another, as one line of
-/// `proofs/consistency.jsonl`.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Consistency {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    /// The hashes of RFC 9162, section 2.1.4.
-    pub(crate) path: Vec<Hash>,
-}
 
 /// The answers to approvals whose content is disclosed.
 pub(super) fn answers(contents: &Contents) -> BTreeSet<(SessionId, Seq)> {
@@ -30,23 +21,6 @@ pub(super) fn answers(contents: &Contents) -> BTreeSet<(SessionId, Seq)> {
     let answered = questions.filter(|(_, it)| it.by.is_some());
     answered
         .filter_map(|(session, it)| Some((session, it.ended_seq?)))
-        .collect()
-}
-
-/// The lines that lead from each checkpoint to the latest one.
-pub(super) fn consistency(
-    leaves: &Leaves,
-    checkpoints: &[&Recorded],
-    latest: &Recorded,
-) -> Vec<Consistency> {
-    let to = latest.checkpoint.size;
-    let sizes: BTreeSet<u64> = checkpoints.iter().map(|it| it.checkpoint.size).collect();
-    let earlier = sizes.into_iter().filter(|it| (1..to).contains(it));
-    earlier
-        .filter_map(|from| {
-            let path = leaves.consistency(from, to)?;
-            Some(Consistency { from, to, path })
-        })
         .collect()
 }
 

@@ -114,13 +114,10 @@ pub async fn write(
     let mut count = 0;
     if let Some(latest) = latest {
         files.put("checkpoint", latest.note.to_string().as_bytes())?;
-        let in_scope = signed.in_scope(contents);
-        for it in &in_scope {
+        for it in signed.in_scope(contents) {
             let name = format!("checkpoints/{}-{}", it.checkpoint.size, it.seq);
             files.put(&name, it.note.to_string().as_bytes())?;
         }
-        let lines = proofs::consistency(leaves, &in_scope, latest);
-        put_lines(&mut files, "proofs/consistency.jsonl", &lines)?;
         for (name, proof) in proofs::of_records(leaves, &placed, latest) {
             files.put(&name, proof.to_string().as_bytes())?;
             count += 1;

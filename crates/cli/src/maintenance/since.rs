@@ -92,6 +92,22 @@ impl Since {
         known_keys(&self.public_keys)
     }
 
+    /// The checkpoint, for what only a checkpoint can anchor.
+    pub(super) fn note(&self) -> Result<Option<Note>, Failure> {
+        let Some(path) = &self.since else {
+            return Ok(None);
+        };
+        let wrong = |what: String| {
+            let what = format!("{}: {what}", path.display());
+            Failure::new("bad-checkpoint", what).exit(Exit::Usage)
+        };
+        let note: Note = text(path, NOTE_MAX)?
+            .parse()
+            .map_err(|it| wrong(format!("{it}")))?;
+        Checkpoint::of(&note).map_err(|it| wrong(it.to_string()))?;
+        Ok(Some(note))
+    }
+
     /// Compares a sound journal or export with the beginning, if one was given. A difference
     /// becomes a finding of the report.
     pub(super) async fn held_against(
