@@ -18,12 +18,10 @@ pub(crate) struct Description {
     disclose: &'static str,
     sample: Option<Sample>,
     #[serde(flatten)]
-    counts: Counts,
+    pub(crate) counts: Counts,
     /// The checkpoints on record, with those that sign another tree.
     checkpoints: u64,
     pub(crate) checkpoints_of_another_tree: u64,
-    /// The number of records that the latest checkpoint signs.
-    pub(crate) signed: Option<u64>,
     unread_sessions: u64,
     written_by: String,
     program_sha256: Option<Hash>,
@@ -39,6 +37,8 @@ pub(crate) struct Counts {
     pub(crate) disclosed: u64,
     pub(crate) sessions_in_scope: u64,
     pub(crate) sessions: u64,
+    /// The number of records that the latest checkpoint signs.
+    pub(crate) signed: Option<u64>,
 }
 
 impl Description {
@@ -57,10 +57,10 @@ impl Description {
                 disclosed: extent.disclosed,
                 sessions_in_scope: extent.sessions_in_scope,
                 sessions: extent.sessions,
+                signed,
             },
             checkpoints: contents.own.checkpoints.len() as u64,
             checkpoints_of_another_tree: foreign,
-            signed,
             unread_sessions: unread.count() as u64,
             written_by: request.written_by.program.clone(),
             program_sha256: request.written_by.sha256,

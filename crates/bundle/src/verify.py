@@ -4,7 +4,6 @@ or a file with some: one of them must have signed the latest checkpoint. CHECKPO
 one that was kept elsewhere: the records must begin with those that it is about. Exit code 0: no
 fault was found. 4: there is one, or more. 2: it cannot be checked. It needs Python 3.9, and for
 signatures the package `cryptography`."""
-
 import argparse, base64, functools, hashlib, io, json, pathlib, re, sys
 
 RECORD = (rb'(?:\{"withheld":\{"hash":"([0-9a-f]{64})","record":)?\{"v":1,"session":"([0-9a-f-]+)",'
@@ -27,17 +26,15 @@ def root_of(leaf, index, size, path):
     return sha256(b"\1" + beside + root_of(leaf, index - left, size - left, path))
 
 class Note:
-    """A checkpoint: origin, number of records, root of their tree, signatures over its text."""
+    """A checkpoint: its origin, number of records, the root of their tree, and who signed it."""
     def __init__(self, note):
-        text, signatures = note.rsplit("\n\n", 1)
-        self.note, self.text = note, f"{text}\n".encode()
+        self.note, (text, signatures) = note, note.rsplit("\n\n", 1)
         self.origin, size, root = text.split("\n")[:3]
-        self.size, self.root = int(size), unbase64(root)
-        lines = (it.removeprefix("\u2014 ").split(" ") for it in signatures.splitlines())
-        self.signatures = [(name, unbase64(it)) for name, it in lines]
+        self.text, self.size, self.root = f"{text}\n".encode(), int(size), unbase64(root)
+        signatures = map(str.split, signatures.splitlines())
+        self.signatures = [(name, unbase64(it)) for _, name, it in signatures]
 
     def signers(self, keys):
-        """The names of the known keys that signed: at least one of those that are given."""
         found = [(name, key.verify(it[4:], self.text)) for name, identity, key in keys
                  for signer, it in self.signatures if (signer, it[:4].hex()) == (name, identity)]
         need(found or not keys, f"no given key has signed the checkpoint of {self.size} records")
@@ -65,6 +62,7 @@ class Records:
                 self.shown += not withheld
                 if kind in (b"runner_attached", b"catalog_changed"):
                     self.named.update(it for it in sum(re.findall(OBJECTS, line), ()) if it)
+                    need(self.named <= self.objects, f"line {number} names an unknown object")
             elif number > 1:
                 value = json.loads(line)
                 if "subtree" in value:
@@ -103,33 +101,35 @@ def verify(folder, keys, since):
     need(not odd, f"altered, missing or additional: {sorted({name for _, name in odd})}")
     notes = {it: Note(files[it].decode()) for it in files if it.startswith("checkpoint")}
     latest, checkpoints = notes.get("checkpoint"), [*notes.values(), *since]
-    proofs = [files[it].decode().split("\n\n", 1) for it in files if it.startswith("proofs/")]
-    proofs = [([it.split(" ")[-1] for it in head.split("\n")], note) for head, note in proofs]
-    lines, places = io.BytesIO(files["records.jsonl"]), [int(head[2]) for head, _ in proofs]
+    proofs = [(it, *files[it].decode().split("\n\n", 1)) for it in files if it[:7] == "proofs/"]
+    proofs = [(name, note, *map(str.split, head.split("\n"))) for name, head, note in proofs]
+    lines, places = io.BytesIO(files["records.jsonl"]), [int(it[4][1]) for it in proofs]
     records = Records(lines, {it.size for it in checkpoints}, places)
     for it in checkpoints:
         need(records.roots[it.size] == it.root, f"the checkpoint of {it.size} is of other records")
-    for (_, line, index, *path), note in proofs:
-        leaf, index = sha256(b"\0" + unbase64(line)), int(index)
-        root = root_of(leaf, index, latest.size, [*map(unbase64, path)])
-        need((leaf, root, note) == (records.leaves[index], latest.root, latest.note), "wrong proof")
+    for name, note, _, (_, line), (_, index), *path in proofs:
+        line, index, path = unbase64(line) + b"\n", int(index), [unbase64(it) for it, in path]
+        leaf, place = sha256(b"\0" + line[:-1]), re.fullmatch(RECORD, line).group(2, 3)
+        found = (b"proofs/%s-%s.tlog-proof" % place, leaf, root_of(leaf, index, latest.size, path))
+        known = (name.encode(), records.leaves[index], latest.root)
+        need(found == known and note == latest.note, f"{name} is not of these records")
     terms = [it for it in files if it.startswith(("policies/", "contracts/"))]
     stems = {pathlib.PurePath(it).stem.encode() for it in terms}
     need(stems == {sha256(files[it]).hex().encode() for it in terms} == records.objects
          == records.named, "the policies and contracts are not those that the records name")
     found = {"size": records.size, "root": records.root().hex(), "records": records.records,
-             "disclosed": records.shown, "sessions_in_scope": records.sessions}
-    told = json.loads(files["bundle.json"])
-    need(told | found == told, "bundle.json has other counts, or another root")
+             "disclosed": records.shown, "sessions_in_scope": records.sessions,
+             "signed": latest and latest.size}
+    need(json.loads(files["bundle.json"]).items() >= found.items(), "bundle.json: other counts")
     need(latest or not keys, "there is no checkpoint that a given key has signed")
     what = "{sessions_in_scope} sessions, {records} of {size} records, {disclosed} shown whole"
     anchors = [(it.size, it.origin, it.signers(keys)) for it in since + [latest] * bool(keys)]
     if not anchors:
-        return f"Consistent bundle, not anchored: {what.format(**told)}"
+        return f"Consistent bundle, not anchored: {what.format(**found)}"
     size, origin, names = max(anchors)
-    by = f"signed by {', '.join(names)}" if names else "whose signatures were not checked"
-    return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, {by}; "
-            f"{records.size - size} later ones are only consistent: {what.format(**told)}")
+    names = ", ".join(names) or "keys that were not checked"
+    return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, signed by "
+            f"{names}; {records.size - size} later are only consistent: {what.format(**found)}")
 
 parser, keys, code = argparse.ArgumentParser(), [], 2
 parser.add_argument("bundle", nargs="?", default=".", type=pathlib.Path)

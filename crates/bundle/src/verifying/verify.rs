@@ -7,7 +7,7 @@ use std::path::Path;
 use recount::ledger::objects_named;
 use recount_evidence::{Checkpoint, LogProof, Note, PublicKey};
 use recount_journal::verify::{Integrity, export_naming};
-use recount_journal::{Error, Hash};
+use recount_journal::{Error, Hash, Record};
 use serde::Deserialize;
 
 use super::records::Records;
@@ -163,20 +163,17 @@ fn check(source: &mut Source, outside: &Outside, report: &mut BundleReport) -> i
         }
     }
     let latest = notes.get("checkpoint");
-    for (name, proof) in &proofs {
-        let leaf = records.leaves.get(&proof.index).copied().flatten();
-        let is_here = leaf == Some(Hash::of_line(&proof.line))
-            && latest.is_some_and(|(note, _)| *note == proof.checkpoint);
-        if !is_here {
-            report.find(format!("{name} is about another record or checkpoint"));
-        } else if let Err(error) = proof.verify_unsigned() {
-            report.find(format!("{name}: {error}"));
+    let latest_note = latest.map(|(note, _)| note);
+    for (name, it) in &proofs {
+        let leaf = records.leaves.get(&it.index).copied().flatten();
+        if let Err(what) = proven(name, it, leaf, latest_note) {
+            report.find(format!("{name}: {what}"));
         }
     }
     report
         .findings
         .extend(terms::check(source, &names, &records)?);
-    described(source, &records, report)?;
+    described(source, &records, latest, report)?;
     anchor(latest, since.as_ref(), &outside.public_keys, report);
     Ok(())
 }
@@ -223,8 +220,32 @@ fn other_tree(it: &Checkpoint, records: &Records, size: u64) -> Option<String> {
     ))
 }
 
+/// Checks that a proof is about the record in its name, here and under the latest checkpoint.
+fn proven(
+    name: &str,
+    proof: &LogProof,
+    leaf: Option<Hash>,
+    latest: Option<&Note>,
+) -> Result<(), String> {
+    let record = Record::parse(&proof.line).map_err(|error| error.to_string())?;
+    let expected = format!("proofs/{}-{}.tlog-proof", record.session, record.seq);
+    if name != expected || leaf != Some(Hash::of_line(&proof.line)) {
+        return Err("it is about another record".to_owned());
+    }
+    if latest != Some(&proof.checkpoint) {
+        return Err("it leads to another checkpoint than the latest one".to_owned());
+    }
+    let verified = proof.verify_unsigned();
+    verified.map(drop).map_err(|error| error.to_string())
+}
+
 /// Compares `bundle.json` and the sample with the records.
-fn described(source: &mut Source, records: &Records, report: &mut BundleReport) -> io::Result<()> {
+fn described(
+    source: &mut Source,
+    records: &Records,
+    latest: Option<&(Note, Checkpoint)>,
+    report: &mut BundleReport,
+) -> io::Result<()> {
     let told: Described = serde_json::from_slice(&source.read("bundle.json")?)?;
     let found = Counts {
         size: report.size,
@@ -233,6 +254,7 @@ fn described(source: &mut Source, records: &Records, report: &mut BundleReport) 
         disclosed: report.disclosed,
         sessions_in_scope: report.sessions,
         sessions: told.counts.sessions,
+        signed: latest.map(|(_, it)| it.size),
     };
     if told.counts != found {
         report.find("bundle.json has other counts, or another root");

@@ -50,12 +50,7 @@ impl Files {
             let zip = ZipWriter::new(BufWriter::new(file)).set_auto_large_file();
             (draft, Place::Zip(Box::new(zip)))
         } else {
-            let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-            let mut stem = draft::stem(name);
-            stem.push(format!(".{}.recount.part", std::process::id()));
-            let draft = path.with_file_name(stem);
-            fs::create_dir(&draft)?;
-            (draft, Place::Directory(None))
+            (draft_folder(path)?, Place::Directory(None))
         };
         Ok(Files {
             path: path.to_owned(),
@@ -173,6 +168,23 @@ impl Drop for Files {
             Place::Directory(_) if self.draft.is_dir() => fs::remove_dir_all(&self.draft),
             Place::Directory(_) | Place::Zip(_) => fs::remove_file(&self.draft),
         };
+    }
+}
+
+/// Creates the draft of a directory. That of a killed process may have its name.
+fn draft_folder(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+    let (stem, id) = (draft::stem(name), std::process::id());
+    let mut number = 0_u32;
+    loop {
+        number += 1;
+        let mut name = stem.clone();
+        name.push(format!(".{id}-{number}.recount.part"));
+        let draft = path.with_file_name(name);
+        match fs::create_dir(&draft) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|()| draft),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
             count(it.count, "call")
         )
     });
-    let checkpoint = match description.signed {
+    let checkpoint = match description.counts.signed {
         Some(size) => format!(
             "The file `checkpoint` is the latest signed one on record. It covers the first {} of {}; \
              later ones are only consistent.",

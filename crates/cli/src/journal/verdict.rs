@@ -102,6 +102,8 @@ pub(crate) fn in_json(report: &Report) -> Value {
         "from": report.span_us.map(|(first, _)| time(first)),
         "to": report.span_us.map(|(_, last)| time(last)),
         "root": report.root,
+        "size": report.size,
+        "withheld": report.withheld,
         "anchor": report.anchor,
     })
 }
