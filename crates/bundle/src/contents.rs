@@ -8,9 +8,12 @@ use recount::session::{Gates, ObjectHash, Seq, SessionId, SessionOpened, Timesta
 use recount_evidence::Recorded;
 use recount_journal::Hash;
 
+use crate::acts::Act;
+use crate::places::Places;
 use crate::disclosure::Disclose;
 use crate::request::Request;
 use crate::sample::Member;
+use crate::statements::Statements;
 
 /// The contents of a bundle, read once from a journal.
 #[derive(Clone, Debug)]
@@ -28,6 +31,10 @@ pub struct Contents {
     /// The calls from which the sample is drawn, in the order of sessions and records. Empty
     /// without a sample.
     pub population: Vec<Member>,
+    /// The places of the records in scope.
+    pub places: Places,
+    /// What is known beside the records. Empty unless the caller fills it in.
+    pub statements: Statements,
 }
 
 /// The numbers of records and sessions of a journal, and those in scope.
@@ -71,6 +78,8 @@ pub struct SessionContents {
     pub catalogs: Vec<CatalogNote>,
     /// The records that name policies and contracts.
     pub terms: Vec<TermsChange>,
+    /// What people did in it beside their answers.
+    pub acts: Vec<Act>,
     /// The reason if its calls could not be read. Whether it belongs to a scope of agents, tools or
     /// labels is then unknown, and it counts as in scope.
     pub unread: Option<UnreadSession>,

@@ -22,21 +22,27 @@
     )
 )]
 
+mod acts;
 mod contents;
 mod description;
 mod disclosure;
+mod places;
 mod reading;
 mod report;
 mod request;
 mod sample;
 mod scope;
+mod statements;
 mod verifying;
 mod writing;
 
+pub use acts::{Act, Did};
 pub use contents::{Contents, Extent, OwnStream, SessionContents, StoredTerms, TermsChange};
 pub use disclosure::{Disclose, UnknownDisclose};
+pub use places::Places;
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
+pub use statements::Statements;
 pub use verifying::{Anchored, BundleReport, Outside, is_bundle, verify_bundle};
 pub use writing::{WriteError, Written, sha256, write};

@@ -10,11 +10,14 @@ use recount_evidence::{CHECKPOINT_SIGNED, Leaves, on_record};
 use recount_journal::seal::is_sealed_object;
 use recount_journal::{Hash, Head};
 
+use crate::acts::Act;
 use crate::contents::{
     Contents, Extent, OwnStream, SessionContents, StoredTerms, Subject, TermsChange,
 };
 use crate::disclosure::Disclose;
+use crate::places::Places;
 use crate::request::Request;
+use crate::statements::Statements;
 
 /// The number of records read at a time.
 const PAGE: usize = 256;
@@ -91,6 +94,8 @@ impl Contents {
             sessions: Vec::new(),
             terms: StoredTerms::default(),
             population: Vec::new(),
+            places: Places::default(),
+            statements: Statements::default(),
         };
         let mut done = 0;
         for (id, head) in heads {
@@ -106,6 +111,7 @@ impl Contents {
         }
         contents.extent.sessions_in_scope = contents.sessions.len() as u64;
         contents.choose();
+        contents.places = Places::of(&**ledger.journal(), leaves, &contents).await?;
         Ok(contents)
     }
 
@@ -149,6 +155,7 @@ impl Contents {
             disclosed: BTreeSet::new(),
             catalogs: audit.catalogs,
             terms: walked.terms,
+            acts: walked.acts,
             sealed_terms: walked.sealed_terms,
             unread: audit.unread,
             subjects: walked.subjects,
@@ -216,6 +223,7 @@ struct Walked {
     reached: bool,
     sealed: bool,
     terms: Vec<TermsChange>,
+    acts: Vec<Act>,
     /// The contracts and policies that unreadable records name.
     sealed_terms: Vec<(Hash, Hash)>,
     subjects: Vec<Subject>,
@@ -232,6 +240,7 @@ impl Walked {
             reached: false,
             sealed: false,
             terms: Vec::new(),
+            acts: Vec::new(),
             sealed_terms: Vec::new(),
             subjects: Vec::new(),
         };
@@ -254,6 +263,7 @@ impl Walked {
 
     fn add(&mut self, session: SessionId, entry: &ledger::Entry) {
         let fact = entry.fact().ok();
+        self.acts.extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
         let call = fact.as_ref().and_then(|fact| self.call_of(fact));
         self.subjects.push(match call {
             Some(call) => Subject::Call(call),
