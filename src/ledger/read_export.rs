@@ -25,8 +25,8 @@ pub struct ExportRead {
 ///
 /// The file is verified as in [`import`](super::import()). Unlike an import, this also reads a file
 /// that has only some sessions of a journal, sessions that are sealed and whose key is not in
-/// `keys`, and those that only another version can fold. Memory is needed for all records and objects of the export.
-///
+/// `keys`, and those that only another version can fold. Memory is needed for all records and
+/// objects of the export.
 /// ```
 /// use recount_journal::block_on;
 ///
