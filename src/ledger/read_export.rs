@@ -27,6 +27,7 @@ pub struct ExportRead {
 /// that has only some sessions of a journal, sessions that are sealed and whose key is not in
 /// `keys`, and those that only another version can fold. Memory is needed for all records and
 /// objects of the export.
+///
 /// ```
 /// use recount_journal::block_on;
 ///

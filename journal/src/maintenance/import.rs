@@ -88,7 +88,8 @@ pub struct Imported {
 /// it does not have all records; [`Error::Occupied`] if the destination exists;
 /// [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for
 /// records that no journal accepts; [`Error::Io`]; and the errors of `open_work`. Nothing is left
-/// behind. pub fn import<E: From<Error>>(
+/// behind.
+pub fn import<E: From<Error>>(
     reader: impl BufRead + Send,
     to: impl AsRef<Path>,
     open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
