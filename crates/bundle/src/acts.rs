@@ -38,14 +38,21 @@ impl Act {
         let did = if let Observation::Paused(it) = observation {
             it.journal_record.is_none().then(|| Did::Paused(it.clone()))
         } else if let Observation::Unpaused(it) = observation {
-            it.journal_record.is_none().then(|| Did::Unpaused(it.clone()))
+            it.journal_record
+                .is_none()
+                .then(|| Did::Unpaused(it.clone()))
         } else if let Observation::LeaveRevoked(it) = observation {
             Some(Did::Revoked(it.clone()))
         } else {
             None
         };
         let (seq, at) = (fact.seq, fact.at);
-        did.map(|did| Act { session, seq, at, did })
+        did.map(|did| Act {
+            session,
+            seq,
+            at,
+            did,
+        })
     }
 
     /// Returns the actor.

@@ -9,8 +9,8 @@ use recount_evidence::Recorded;
 use recount_journal::Hash;
 
 use crate::acts::Act;
-use crate::places::Places;
 use crate::disclosure::Disclose;
+use crate::places::Places;
 use crate::request::Request;
 use crate::sample::Member;
 use crate::statements::Statements;

@@ -28,7 +28,11 @@ impl Places {
         leaves: &Leaves,
         contents: &Contents,
     ) -> Result<Places, Error> {
-        let signs = contents.own.checkpoints.iter().map(|it| it.checkpoint.tree());
+        let signs = contents
+            .own
+            .checkpoints
+            .iter()
+            .map(|it| it.checkpoint.tree());
         let signs = signs.filter(|(size, root)| leaves.root_at(*size) == Some(*root));
         let own = SessionId(Uuid::nil());
         let wanted = contents.sessions.iter().map(|it| it.id).chain([own]);
@@ -68,6 +72,7 @@ impl Places {
     #[must_use]
     pub fn is_signed(&self, session: SessionId, seq: Seq) -> bool {
         let leaf = self.leaf(session, seq);
-        leaf.zip(self.signed).is_some_and(|(leaf, signed)| leaf < signed)
+        leaf.zip(self.signed)
+            .is_some_and(|(leaf, signed)| leaf < signed)
     }
 }

@@ -262,7 +262,8 @@ impl Walked {
 
     fn add(&mut self, session: SessionId, entry: &Entry) {
         let fact = entry.fact().ok();
-        self.acts.extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
+        self.acts
+            .extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
         let call = fact.as_ref().and_then(|fact| self.call_of(fact));
         self.subjects.push(match call {
             Some(call) => Subject::Call(call),

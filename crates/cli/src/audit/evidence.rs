@@ -10,6 +10,7 @@ use recount_evidence::{KeptTree, Leaves};
 use recount_journal::Hash;
 
 use super::asked;
+use super::stated::Stated;
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::{Keys, UnknownKinds, exported, ids, opening};
@@ -48,6 +49,8 @@ pub(crate) struct Evidence {
     /// A public key to put into the bundle, or a file with some; may be given several times.
     #[arg(long = "public-key", value_name = "KEY")]
     public_keys: Vec<String>,
+    #[command(flatten)]
+    stated: Stated,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -131,7 +134,8 @@ impl Evidence {
         };
         let meter = Meter::new("Reading the sessions");
         let progress = |done, total| meter.show(done, total);
-        let contents = Contents::read(&ledger, request, &leaves, progress).await?;
+        let mut contents = Contents::read(&ledger, request, &leaves, progress).await?;
+        self.stated.add(&self.path, &mut contents, &leaves)?;
         drop(meter);
         let meter = Meter::new("Writing the bundle");
         let progress = |done, total| meter.show(done, total);

@@ -16,6 +16,7 @@ mod evidence;
 mod html;
 mod html_call;
 mod proof;
+mod stated;
 mod table;
 mod timelines;
 

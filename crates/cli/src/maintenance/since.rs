@@ -94,18 +94,7 @@ impl Since {
 
     /// The checkpoint, for what only a checkpoint can anchor.
     pub(super) fn note(&self) -> Result<Option<Note>, Failure> {
-        let Some(path) = &self.since else {
-            return Ok(None);
-        };
-        let wrong = |what: String| {
-            let what = format!("{}: {what}", path.display());
-            Failure::new("bad-checkpoint", what).exit(Exit::Usage)
-        };
-        let note: Note = text(path, NOTE_MAX)?
-            .parse()
-            .map_err(|it| wrong(format!("{it}")))?;
-        Checkpoint::of(&note).map_err(|it| wrong(it.to_string()))?;
-        Ok(Some(note))
+        self.since.as_deref().map(checkpoint_in).transpose()
     }
 
     /// Compares a sound journal or export with the beginning, if one was given. A difference
@@ -197,6 +186,19 @@ impl Since {
         })?;
         Ok(Kept::Checkpoint(checkpoint, signed))
     }
+}
+
+/// The checkpoint in a file. Its signatures are not checked.
+pub(crate) fn checkpoint_in(path: &Path) -> Result<Note, Failure> {
+    let wrong = |what: String| {
+        let what = format!("{}: {what}", path.display());
+        Failure::new("bad-checkpoint", what).exit(Exit::Usage)
+    };
+    let note: Note = text(path, NOTE_MAX)?
+        .parse()
+        .map_err(|it| wrong(format!("{it}")))?;
+    Checkpoint::of(&note).map_err(|it| wrong(it.to_string()))?;
+    Ok(note)
 }
 
 /// The leaves of a journal or of an export.
