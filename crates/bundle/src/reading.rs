@@ -1,9 +1,10 @@
 //! The contents of a bundle, read from a journal.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::audit::{AuditedCall, Auditor, ClockReport, Filter};
-use recount::ledger::{Entry, Error, Ledger, objects_named};
+use recount::ledger::{self, Error, Ledger, objects_named};
 use recount::session::{Decision, Event, Fact, ObjectHash, Observation, Seq, SessionId, Timestamp};
 use recount_evidence::{CHECKPOINT_SIGNED, Leaves, on_record};
 use recount_journal::seal::is_sealed_object;
@@ -260,7 +261,7 @@ impl Walked {
         }
     }
 
-    fn add(&mut self, session: SessionId, entry: &Entry) {
+    fn add(&mut self, session: SessionId, entry: &ledger::Entry) {
         let fact = entry.fact().ok();
         self.acts
             .extend(fact.as_ref().and_then(|fact| Act::of(session, fact)));
@@ -341,8 +342,8 @@ async fn keep_terms(
             (change.contracts, &mut terms.contracts),
         ];
         for (hash, kept) in named {
-            if !kept.contains_key(&hash) {
-                kept.insert(hash, content(ledger, session.id, hash).await?);
+            if let Entry::Vacant(place) = kept.entry(hash) {
+                place.insert(content(ledger, session.id, hash).await?);
             }
         }
     }

@@ -36,14 +36,8 @@ impl<'c> Signed<'c> {
     pub(super) fn in_scope(&self, contents: &Contents) -> Vec<&'c Recorded> {
         let scope = &contents.request.scope;
         let is_before = |it: &&Recorded| scope.since.is_some_and(|since| it.at_us < since.0);
-        let mut found: Vec<_> = self
-            .all
-            .iter()
-            .copied()
-            .filter(is_before)
-            .next_back()
-            .into_iter()
-            .collect();
+        let before = self.all.iter().copied().rfind(is_before);
+        let mut found: Vec<_> = before.into_iter().collect();
         let within = |it: &&Recorded| scope.covers(Timestamp(it.at_us));
         found.extend(self.all.iter().copied().filter(within));
         found

@@ -14,6 +14,12 @@ use crate::rewrites;
 /// The places of each injury.
 const PLACES: usize = 10;
 
+/// An injury of the lines of `records.jsonl`.
+type LineEdit = Box<dyn Fn(&mut Vec<Vec<u8>>)>;
+
+/// An injury of files.
+type FileEdit<'e> = Box<dyn Fn(&mut Files) + 'e>;
+
 /// The verdicts about an injured bundle: without anything from elsewhere, with the public key, and
 /// with the latest checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -171,7 +177,7 @@ fn of_lines(whole: &Files, place: usize) -> Vec<Injured> {
         .chain(0..)
         .find(|it| leaf(it) && leaf(&(it + 1)))
         .unwrap();
-    let edits: Vec<(&str, Box<dyn Fn(&mut Vec<Vec<u8>>)>)> = vec![
+    let edits: Vec<(&str, LineEdit)> = vec![
         ("flip", Box::new(move |it| flip(&mut it[at]))),
         ("delete", Box::new(move |it| drop(it.remove(at)))),
         (
@@ -208,7 +214,7 @@ fn of_lines(whole: &Files, place: usize) -> Vec<Injured> {
             }),
         ),
     ];
-    let injure = |(what, edit): (&str, Box<dyn Fn(&mut Vec<Vec<u8>>)>)| {
+    let injure = |(what, edit): (&str, LineEdit)| {
         let (mut files, mut lines) = (whole.clone(), lines.clone());
         edit(&mut lines);
         files.put_lines(&lines);
@@ -243,7 +249,7 @@ fn of_files(whole: &Files, place: usize) -> Vec<Injured> {
     );
     let older = &whole.names("checkpoints/");
     let older = &older[place % (older.len() - 1)];
-    let edits: Vec<(&str, bool, Box<dyn Fn(&mut Files)>)> = vec![
+    let edits: Vec<(&str, bool, FileEdit<'_>)> = vec![
         (
             "flip",
             false,
@@ -303,7 +309,7 @@ fn of_files(whole: &Files, place: usize) -> Vec<Injured> {
             }),
         ),
     ];
-    let injure = |(what, is_listed, edit): (&str, bool, Box<dyn Fn(&mut Files)>)| {
+    let injure = |(what, is_listed, edit): (&str, bool, FileEdit<'_>)| {
         let mut files = whole.clone();
         edit(&mut files);
         if is_listed {

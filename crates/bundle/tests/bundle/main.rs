@@ -1,7 +1,6 @@
 //! Bundles of real sessions: what they have, what their verification finds, and what it cannot.
 #![expect(
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a panic is how a test fails"
 )]
