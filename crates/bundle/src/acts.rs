@@ -1,4 +1,4 @@
-//! What people did in a session beside their answers: pauses, and the end of standing leaves.
+//! Acts of people in a session beside their answers: pauses, and ends of standing leaves.
 
 use recount::session::{
     Actor, Event, Fact, LeaveRevoked, Observation, Paused, Seq, SessionId, Timestamp, Unpaused,

@@ -1,4 +1,4 @@
-//! What is in the bundle, what is not, and why.
+//! The records that the bundle has, those that it has not, and the reasons.
 
 use std::collections::BTreeMap;
 

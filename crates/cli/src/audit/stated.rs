@@ -1,4 +1,4 @@
-//! What the caller of `recount evidence` knows about a journal beside its records.
+//! Statements of the caller of `recount evidence` about a journal.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What the page says about calls.
+//! Calls on the page.
 
 use recount::session::{
     Actor, AllowFor, Command, Edits, Identity, InDoubt, Json, ToolConfirmation, ToolPolicy,
@@ -8,7 +8,7 @@ use recount_journal::Hash;
 use serde_json::json;
 
 use super::kit::{Kept, begun, bob, section, text};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 
 fn has(text: &str, wanted: &str) {
     assert!(text.contains(wanted), "{wanted:?} is missing in: {text}");

@@ -1,4 +1,4 @@
-//! What the page says about policies, pauses, erasures, holds, clocks and the scope.
+//! Policies, pauses, erasures, holds, clocks and the scope on the page.
 
 use recount::ledger::{ClockReading, ClockSync, PauseTarget};
 use recount::session::{Command, PauseCommand, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::kit::{Kept, begun, bob, read, section};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 
 fn has(text: &str, wanted: &str) {
     assert!(text.contains(wanted), "{wanted:?} is missing in: {text}");

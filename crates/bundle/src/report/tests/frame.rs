@@ -7,14 +7,14 @@ use recount::testing::toolbox;
 use serde_json::json;
 
 use super::kit::{Kept, begun, text};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 use crate::report::html;
 
 /// A text that would have an effect on a page, a terminal or the order of letters.
 const EVIL: &str = "<script>alert(1)</script>\u{202e}esrever\u{200b}\u{1b}[31m\"'&";
 
 #[test]
-fn page_without_a_checkpoint_says_that_completeness_is_not_shown() {
+fn page_without_checkpoint_does_not_claim_completeness() {
     let kept = Kept::new();
     let page = text(&kept.page());
     assert!(page.contains("Consistent, not anchored."), "{page}");

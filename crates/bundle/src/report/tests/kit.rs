@@ -11,7 +11,10 @@ use recount_journal::seal::{KeyStore, MemoryKeyStore};
 use recount_journal::{Durability, Journal, MemoryJournal, block_on, own_append};
 use uuid::Uuid;
 
-use crate::{Contents, Disclose, Request, Scope, WrittenBy};
+use crate::contents::Contents;
+use crate::disclosure::Disclose;
+use crate::request::{Request, WrittenBy};
+use crate::scope::Scope;
 
 /// A journal in memory.
 pub(super) struct Kept {
