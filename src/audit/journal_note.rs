@@ -18,7 +18,7 @@ const PAGE: usize = 1024;
 
 /// A record of the journal about itself.
 ///
-/// Openings, clean closings and observations of the clock are omitted.
+/// Openings, clean closings, observations of the clock and checkpoints are omitted.
 ///
 /// ```json
 /// {"seq":3,"at":"2026-11-20T14:03:07.112345Z","kind":"journal_repaired",
@@ -76,7 +76,7 @@ fn told(kind: &str, body: &Value) -> Option<String> {
     let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or_default();
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     match kind {
-        "journal_closed" | CLOCK_OBSERVED => None,
+        "journal_closed" | "checkpoint_signed" | CLOCK_OBSERVED => None,
         "journal_opened" => {
             let recovered = body.get("recovered")?;
             let read = |name: &str| recovered.get(name).and_then(Value::as_u64);

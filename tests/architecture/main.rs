@@ -165,6 +165,7 @@ fn the_tree_keeps_to_the_design() {
         ("src", root.join("src")),
         ("journal", root.join("journal/src")),
         ("macros", root.join("macros/src")),
+        ("bundle", root.join("crates/bundle/src")),
         ("evidence", root.join("crates/evidence/src")),
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
@@ -265,8 +266,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "evidence" | "mcp" | "notify" | "server" | "simulator" | "telling" | "text"
-        | "tool" | "traces" | "wire" => {}
+        "bundle" | "cli" | "evidence" | "mcp" | "notify" | "server" | "simulator" | "telling"
+        | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

@@ -20,6 +20,8 @@ mod auditing;
 mod automatic_answers;
 #[path = "cli/beside.rs"]
 mod beside;
+#[path = "cli/bundles.rs"]
+mod bundles;
 #[path = "cli/cancelling.rs"]
 mod cancelling;
 #[path = "cli/claiming.rs"]

@@ -43,27 +43,20 @@ impl Asked {
     pub(super) fn filter(&self) -> Result<Filter, Failure> {
         let verdicts = self.verdict.iter().map(|it| verdict(it));
         let outcomes = self.outcome.iter().map(|it| outcome(it));
-        let filter = Filter {
-            from: self.from.as_deref().map(begin).transpose()?,
-            until: self.to.as_deref().map(end).transpose()?,
+        let (from, until) = range(
+            ("--from", self.from.as_deref()),
+            ("--to", self.to.as_deref()),
+        )?;
+        Ok(Filter {
+            from,
+            until,
             actors: self.actor.clone(),
             tools: self.tool.clone(),
             labels: self.label.iter().map(|it| LabelFilter::parse(it)).collect(),
             verdicts: verdicts.collect::<Result<_, _>>()?,
             outcomes: outcomes.collect::<Result<_, _>>()?,
             unconfirmed: self.unconfirmed,
-        };
-        if let (Some(from), Some(until)) = (filter.from, filter.until)
-            && from >= until
-        {
-            let what = format!(
-                "expected --from before --to, found {} and {}",
-                age::moment(from),
-                age::moment(until)
-            );
-            return Err(Failure::new("not-a-time", what).exit(Exit::Usage));
-        }
-        Ok(filter)
+        })
     }
 
     /// The given options as text; empty if there are none.
@@ -85,6 +78,25 @@ impl Asked {
         let rest = rest.into_iter().flatten().chain(unconfirmed);
         times.chain(rest).collect()
     }
+}
+
+/// The times of two options, of which the first is the earlier one.
+pub(super) fn range(
+    (from_name, from): (&str, Option<&str>),
+    (to_name, to): (&str, Option<&str>),
+) -> Result<(Option<Timestamp>, Option<Timestamp>), Failure> {
+    let (from, until) = (from.map(begin).transpose()?, to.map(end).transpose()?);
+    if let (Some(from), Some(until)) = (from, until)
+        && from >= until
+    {
+        let what = format!(
+            "expected {from_name} before {to_name}, found {} and {}",
+            age::moment(from),
+            age::moment(until)
+        );
+        return Err(Failure::new("not-a-time", what).exit(Exit::Usage));
+    }
+    Ok((from, until))
 }
 
 /// The first moment of a time or a day.

@@ -5,16 +5,20 @@
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
 //! formats; `html_call` is one call of the report, `timelines` its pictures, `proof` its verdict.
-//! `clock` is the command about the clocks behind the times of the records.
+//! `clock` is the command about the clocks behind the times of the records, `evidence` the one that
+//! writes a bundle.
 
 mod asked;
 mod clock;
 mod csv;
 mod decisions;
+mod evidence;
 mod html;
 mod html_call;
 mod proof;
+mod stated;
 mod table;
 mod timelines;
 
 pub(crate) use decisions::Audit;
+pub(crate) use evidence::Evidence;

@@ -5,6 +5,7 @@ use recount_journal::Hash;
 use recount_journal::verify::{Integrity, Report};
 use serde_json::{Value, json};
 
+use crate::failures::{Exit, Failure};
 use crate::terminal::Tone;
 use recount::session::Timestamp;
 use recount_telling::{age, count};
@@ -27,6 +28,15 @@ impl Anchor {
             Some(root) => report.against(root),
             None => report,
         }
+    }
+
+    /// Refuses the option for an evidence bundle.
+    pub(crate) fn is_for_no_bundle(&self) -> Result<(), Failure> {
+        if self.root.is_none() {
+            return Ok(());
+        }
+        let what = "--root is for journals and exports; a bundle takes --since and --public-key";
+        Err(Failure::new("bad-request", what).exit(Exit::Usage))
     }
 }
 

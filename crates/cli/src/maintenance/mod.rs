@@ -4,9 +4,10 @@
 //! what sessions are.
 //!
 //! Read `backup` with `restore` and `export` with `import` first, then `verify` with `since` and
-//! `proof`, `checkpoint` and `prove`, `repair` and `compact`.
+//! `proof` and `bundle`, `checkpoint` and `prove`, `repair` and `compact`.
 
 mod backup;
+mod bundle;
 mod checkpoint;
 mod compact;
 mod export;
@@ -27,4 +28,5 @@ pub(crate) use import::Import;
 pub(crate) use prove::Prove;
 pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
+pub(crate) use since::{checkpoint_in, known_keys};
 pub(crate) use verify::Verify;

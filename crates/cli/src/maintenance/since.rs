@@ -89,26 +89,12 @@ struct TrailerLine {
 impl Since {
     /// The known public keys.
     pub(super) fn known(&self) -> Result<Vec<PublicKey>, Failure> {
-        let mut known = Vec::new();
-        for given in &self.public_keys {
-            let texts = match given.parse::<PublicKey>() {
-                Ok(key) => {
-                    known.push(key);
-                    continue;
-                }
-                Err(error) if !Path::new(given).exists() => {
-                    let what = format!("--public-key: {error}");
-                    return Err(Failure::new("bad-key", what).exit(Exit::Usage));
-                }
-                Err(_) => text(Path::new(given), NOTE_MAX)?,
-            };
-            for line in texts.lines().filter(|line| !line.trim().is_empty()) {
-                let wrong =
-                    |error| Failure::new("bad-key", format!("{given}: {error}")).exit(Exit::Usage);
-                known.push(line.parse::<PublicKey>().map_err(wrong)?);
-            }
-        }
-        Ok(known)
+        known_keys(&self.public_keys)
+    }
+
+    /// The checkpoint, for what only a checkpoint can anchor.
+    pub(super) fn note(&self) -> Result<Option<Note>, Failure> {
+        self.since.as_deref().map(checkpoint_in).transpose()
     }
 
     /// Compares a sound journal or export with the beginning, if one was given. A difference
@@ -202,12 +188,49 @@ impl Since {
     }
 }
 
+/// The checkpoint in a file. Its signatures are not checked.
+pub(crate) fn checkpoint_in(path: &Path) -> Result<Note, Failure> {
+    let wrong = |what: String| {
+        let what = format!("{}: {what}", path.display());
+        Failure::new("bad-checkpoint", what).exit(Exit::Usage)
+    };
+    let note: Note = text(path, NOTE_MAX)?
+        .parse()
+        .map_err(|it| wrong(format!("{it}")))?;
+    Checkpoint::of(&note).map_err(|it| wrong(it.to_string()))?;
+    Ok(note)
+}
+
 /// The leaves of a journal or of an export.
 async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Failure> {
     match exported::is_at(path) {
         true => Ok(Leaves::of(journal).await?),
         false => Ok(KeptTree::leaves(path, journal).await?),
     }
+}
+
+/// The public keys that options give, each a key or the name of a file with some.
+pub(crate) fn known_keys(given: &[String]) -> Result<Vec<PublicKey>, Failure> {
+    let mut known = Vec::new();
+    for given in given {
+        let texts = match given.parse::<PublicKey>() {
+            Ok(key) => {
+                known.push(key);
+                continue;
+            }
+            Err(error) if !Path::new(given).exists() => {
+                let what = format!("--public-key: {error}");
+                return Err(Failure::new("bad-key", what).exit(Exit::Usage));
+            }
+            Err(_) => text(Path::new(given), NOTE_MAX)?,
+        };
+        for line in texts.lines().filter(|line| !line.trim().is_empty()) {
+            let wrong =
+                |error| Failure::new("bad-key", format!("{given}: {error}")).exit(Exit::Usage);
+            known.push(line.parse::<PublicKey>().map_err(wrong)?);
+        }
+    }
+    Ok(known)
 }
 
 /// The root over the streams in the order of their ids, each up to its head in the trailer, as a

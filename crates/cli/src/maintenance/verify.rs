@@ -6,8 +6,8 @@ use clap::Args;
 use recount_journal::verify::{Finding, Report};
 use serde_json::{Value, json};
 
-use super::proof;
 use super::since::{Beginning, Since};
+use super::{bundle, proof};
 use crate::failures::{Exit, Failure};
 use crate::journal::{exported, opening, verdict, verdict::Anchor};
 use crate::terminal::{Screen, Tone};
@@ -20,10 +20,10 @@ use recount_telling::one_line;
 /// checkpoint or an older export (--since), or the root that is printed here (--root). Without it
 /// the verdict is "consistent, not anchored".
 ///
-/// A proof of `recount prove` is verified, too.
+/// A proof of `recount prove` and a bundle of `recount evidence` are verified, too.
 #[derive(Args)]
 pub(crate) struct Verify {
-    /// The directory of a journal, or an exported file, compressed or not.
+    /// The directory of a journal, an exported file, compressed or not, a proof, or a bundle.
     path: PathBuf,
     #[command(flatten)]
     anchor: Anchor,
@@ -38,6 +38,10 @@ impl Verify {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         if proof::is_at(&self.path) {
             return proof::verify(&self.path, &self.since, self.json, screen);
+        }
+        if recount_bundle::is_bundle(&self.path) {
+            self.anchor.is_for_no_bundle()?;
+            return bundle::verify(&self.path, &self.since, self.json, screen);
         }
         let kind = match exported::is_at(&self.path) {
             true => "export",

@@ -18,7 +18,7 @@ use crate::unknown_kinds::pondered;
 
 /// A command line for each command. The words in capitals are replaced: by a journal, a session, a
 /// request, a call by its seq and by its id, a hash, and a new file.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "sessions JOURNAL",
     "log JOURNAL SESSION",
     "show JOURNAL HASH",
@@ -55,6 +55,7 @@ const COMMANDS: [&str; 37] = [
     "unhold JOURNAL 1 --reason no --as ada",
     "checkpoint list JOURNAL",
     "prove JOURNAL SESSION 1",
+    "evidence JOURNAL --out FRESH.evidence",
     "deny JOURNAL --session SESSION --all --as ada",
 ];
 

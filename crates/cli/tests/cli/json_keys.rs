@@ -101,6 +101,14 @@ fn keys_of_commands_that_find_damage_are_as_they_were() {
         &bench.run("verify out.jsonl --json").ends_with(0),
     );
     shapes.add(
+        "evidence",
+        &bench.run("evidence demo --out bundle --json").ends_with(0),
+    );
+    shapes.add(
+        "verify of a bundle",
+        &bench.run("verify bundle --json").ends_with(0),
+    );
+    shapes.add(
         "import",
         &bench.run("import out.jsonl new --json").ends_with(0),
     );

@@ -1,0 +1,214 @@
+//! Evidence bundles: writing one, and the verdicts about it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::Bench;
+use crate::sealing;
+
+/// A bench with the journal of a demo, a key and its public key, and a copy of the checkpoint.
+fn signed() -> (Bench, String) {
+    let bench = Bench::with_demo();
+    let key = bench.run("checkpoint key example.com/journal --out key");
+    let public = key.ends_with(0).out.trim().to_owned();
+    bench.write("public", &public);
+    bench
+        .run("checkpoint make demo --key key --out kept")
+        .ends_with(0);
+    (bench, public)
+}
+
+/// The verdict of the script in a bundle, where Python is.
+fn without_recount(bench: &Bench, bundle: &str, options: &[&str], code: i32, words: &str) {
+    let mut python = Command::new("python3");
+    let script = Path::new(bundle).join("verify.py");
+    let run = python.arg(script).arg(bundle).args(options);
+    let Ok(run) = run.current_dir(bench.path(".")).output() else {
+        return;
+    };
+    let out = String::from_utf8_lossy(&run.stdout);
+    if out.contains("No module named 'cryptography'") {
+        return;
+    }
+    assert_eq!(run.status.code(), Some(code), "{out}");
+    assert!(out.contains(words), "{out}");
+}
+
+#[test]
+fn bundle_is_sound_only_with_something_from_elsewhere() {
+    let (bench, public) = signed();
+    let wrote = bench.run("evidence demo --out bundle --public-key public");
+    wrote
+        .ends_with(0)
+        .prints(&["Wrote bundle: ", "shown whole", "manifest "]);
+    let alone = "Consistent bundle, not anchored: 1 session";
+    bench.run("verify bundle").ends_with(0).prints(&[alone]);
+    without_recount(&bench, "bundle", &[], 0, "Consistent bundle, not anchored");
+    let anchored = [
+        "Sound bundle, anchored to the checkpoint of",
+        "signed by example.com/journal; 2 records came later and are only consistent",
+    ];
+    let command = format!("verify bundle --since kept --public-key {public}");
+    bench.run(&command).ends_with(0).prints(&anchored);
+    let options = ["--since", "kept", "--public-key", &public];
+    without_recount(
+        &bench,
+        "bundle",
+        &options,
+        0,
+        "signed by example.com/journal",
+    );
+    // The key that came with the bundle is as good as none.
+    let own = fs::read_dir(bench.path("bundle/keys")).unwrap().count();
+    assert_eq!(own, 1);
+    bench.run("verify bundle --root 00").ends_with(2);
+    let root = format!("verify bundle --root {}", "0".repeat(64));
+    bench
+        .run(&root)
+        .ends_with(2)
+        .prints_error(&["a bundle takes --since"]);
+}
+
+#[test]
+fn altered_bundle_is_damaged_for_both_verifiers() {
+    let (bench, _) = signed();
+    bench.run("evidence demo --out bundle").ends_with(0);
+    let page = fs::read_to_string(bench.path("bundle/report.html")).unwrap();
+    bench.write("bundle/report.html", &page.replace("html", "htm"));
+    bench
+        .run("verify bundle")
+        .ends_with(4)
+        .prints(&["Damaged bundle: 1 finding", "report.html is altered"]);
+    without_recount(&bench, "bundle", &[], 4, "report.html");
+    let other = bench
+        .run("checkpoint key example.com/journal --out other")
+        .ends_with(0);
+    let other = other.out.trim().to_owned();
+    bench.write("bundle/report.html", &page);
+    bench
+        .run(&format!("verify bundle --public-key {other}"))
+        .ends_with(4)
+        .prints(&["expected a signature of a known key"]);
+    without_recount(
+        &bench,
+        "bundle",
+        &["--public-key", &other],
+        4,
+        "no given key",
+    );
+}
+
+#[test]
+fn zip_file_of_a_sample_is_verified() {
+    let (bench, public) = signed();
+    let command = "evidence demo --disclose all --sample 2 --seed auditor --out b.zip --json";
+    let wrote = bench.run(command).ends_with(0).json();
+    assert_eq!(
+        (&wrote["calls"], &wrote["sessions"]),
+        (&4.into(), &1.into())
+    );
+    assert!(wrote["disclosed"].as_u64() < wrote["records"].as_u64());
+    let verified = format!("verify b.zip --public-key {public} --json");
+    let verified = bench.run(&verified).ends_with(0).json();
+    assert_eq!(verified["verdict"], "anchored");
+    assert_eq!(verified["disclosed"], wrote["disclosed"]);
+}
+
+#[test]
+fn decisions_are_replayed_from_a_bundle() {
+    let (bench, _) = signed();
+    bench
+        .run("evidence demo --disclose all --out all")
+        .ends_with(0);
+    let replayed = ["Replay matches the record: 1 session"];
+    bench
+        .run("replay all/records.jsonl")
+        .ends_with(0)
+        .prints(&replayed);
+    bench.run("evidence demo --out some").ends_with(0);
+    bench
+        .run("replay some/records.jsonl")
+        .ends_with(1)
+        .prints_error(&["error[partial-export]"]);
+}
+
+#[test]
+fn export_gives_the_bundle_of_its_journal() {
+    let (bench, _) = signed();
+    bench.run("export demo --out demo.jsonl").ends_with(0);
+    bench.run("evidence demo --out one.zip").ends_with(0);
+    bench.run("evidence demo.jsonl --out two.zip").ends_with(0);
+    let of = |name: &str| {
+        bench
+            .run(&format!("verify {name} --json"))
+            .ends_with(0)
+            .json()
+    };
+    assert_eq!(of("one.zip"), of("two.zip"));
+}
+
+#[test]
+fn sealed_records_are_shown_as_they_are_stored() {
+    let bench = Bench::new();
+    drop(sealing::paused(&bench));
+    let key = bench
+        .run("checkpoint key example.com/journal --out key")
+        .ends_with(0);
+    bench.run("checkpoint make j --key key").ends_with(0);
+    for (options, out) in [("--keys k", "with"), ("", "without")] {
+        let command = format!("evidence j --disclose all {options} --out {out}");
+        sealing::run(&bench, "a", &command).ends_with(0);
+        let records = fs::read_to_string(bench.path(&format!("{out}/records.jsonl"))).unwrap();
+        assert!(records.contains("$sealed") && !records.contains("A-17"));
+        let verify = format!("verify {out} --public-key {}", key.out.trim());
+        bench.run(&verify).ends_with(0).prints(&["Sound bundle"]);
+        without_recount(&bench, out, &[], 0, "Consistent bundle");
+    }
+}
+
+#[test]
+fn unfit_options_and_places_are_refused() {
+    let (bench, _) = signed();
+    fs::create_dir(bench.path("taken")).unwrap();
+    bench.write("taken/file", "kept");
+    for (command, code, words) in [
+        ("evidence demo --out taken", 1, "error[occupied]"),
+        (
+            "evidence demo --out demo/bundle",
+            2,
+            "error[within-journal]",
+        ),
+        ("evidence demo --out b --sample 3", 2, "--seed"),
+        (
+            "evidence demo --out b --disclose some",
+            2,
+            "expected none, approvals or all",
+        ),
+        (
+            "evidence demo --out b --disclose none --sample 3 --seed x",
+            2,
+            "expected --disclose approvals or all",
+        ),
+        (
+            "evidence demo --out b --since 2026-02-01 --until 2026-01-01",
+            2,
+            "expected --since before --until",
+        ),
+        (
+            "evidence demo --out b --session ffffffff",
+            1,
+            "error[unknown-session]",
+        ),
+        ("evidence demo --out b --public-key x", 2, "error[bad-key]"),
+        ("evidence nope --out b", 1, "error[no-journal]"),
+    ] {
+        bench.run(command).ends_with(code).prints_error(&[words]);
+    }
+    let left: Vec<_> = fs::read_dir(bench.path(".")).unwrap().collect();
+    let parts = left.iter().filter(|it| {
+        let name = it.as_ref().unwrap().file_name();
+        name.to_string_lossy().ends_with(".part") || name == "b"
+    });
+    assert_eq!(parts.count(), 0);
+}
