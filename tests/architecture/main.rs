@@ -169,6 +169,7 @@ fn the_tree_keeps_to_the_design() {
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("notify", root.join("crates/notify/src")),
+        ("reads", root.join("crates/reads/src")),
         ("server", root.join("crates/server/src")),
         ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
@@ -265,7 +266,7 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "evidence" | "mcp" | "notify" | "server" | "simulator" | "telling" | "text"
+        "cli" | "evidence" | "mcp" | "notify" | "reads" | "server" | "simulator" | "telling" | "text"
         | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);

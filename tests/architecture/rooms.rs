@@ -170,6 +170,13 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/reads/src",
+        path: "crate",
+        order: &[
+            "read", "days", "bodies", "recorded", "windows", "writer", "recorder",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],
