@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Reads};
 use crate::demo::{Demo, Service};
 use crate::development::{Fixtures, Policy, Simulate};
 use crate::failures::{Exit, Failure};
@@ -141,6 +141,7 @@ enum Command {
     State(State),
     Policy(Policy),
     Audit(Audit),
+    Reads(Reads),
     #[command(subcommand)]
     Fixture(Fixtures),
 }
@@ -242,6 +243,7 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::State(it) => it.run(screen).await,
         Command::Policy(it) => it.run(screen).await,
         Command::Audit(it) => it.run(screen).await,
+        Command::Reads(it) => it.run(screen).await,
         Command::Fixture(it) => it.run(screen).await,
     }
 }

@@ -102,6 +102,9 @@ mod program;
 #[path = "cli/quorum.rs"]
 mod quorum;
 #[cfg(all(feature = "serve", unix))]
+#[path = "cli/reads.rs"]
+mod reads;
+#[cfg(all(feature = "serve", unix))]
 #[path = "cli/reloading.rs"]
 mod reloading;
 #[path = "cli/request_views.rs"]

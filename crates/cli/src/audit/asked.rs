@@ -88,7 +88,7 @@ impl Asked {
 }
 
 /// The first moment of a time or a day.
-fn begin(text: &str) -> Result<Timestamp, Failure> {
+pub(super) fn begin(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
         Time::Day(day) => midnight(text, day),
@@ -96,7 +96,7 @@ fn begin(text: &str) -> Result<Timestamp, Failure> {
 }
 
 /// The first moment after a time or a day.
-fn end(text: &str) -> Result<Timestamp, Failure> {
+pub(super) fn end(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
         Time::Day(day) => {

@@ -5,7 +5,8 @@
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
 //! formats; `html_call` is one call of the report, `timelines` its pictures, `proof` its verdict.
-//! `clock` is the command about the clocks behind the times of the records.
+//! `clock` is the command about the clocks behind the times of the records, `reads` the one about
+//! who read sessions.
 
 mod asked;
 mod clock;
@@ -14,7 +15,9 @@ mod decisions;
 mod html;
 mod html_call;
 mod proof;
+mod reads;
 mod table;
 mod timelines;
 
 pub(crate) use decisions::Audit;
+pub(crate) use reads::Reads;
