@@ -266,8 +266,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "cli" | "evidence" | "mcp" | "notify" | "reads" | "server" | "simulator" | "telling" | "text"
-        | "tool" | "traces" | "wire" => {}
+        "cli" | "evidence" | "mcp" | "notify" | "reads" | "server" | "simulator" | "telling"
+        | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

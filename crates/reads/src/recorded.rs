@@ -151,7 +151,7 @@ async fn days(journal: &dyn Journal) -> Result<Vec<Uuid>, Error> {
     }
 }
 
-/// What was found so far.
+/// The content that was found so far.
 #[derive(Default)]
 struct Found {
     reads: BTreeMap<Place, RecordedRead>,

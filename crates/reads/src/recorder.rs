@@ -1,4 +1,4 @@
-//! What a service holds to record reads.
+//! The recorder of a service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

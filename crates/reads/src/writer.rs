@@ -283,7 +283,11 @@ impl Writer {
         if self.shared.error().replace(error.clone()).is_none() {
             tracing::error!(%error, "reads are not on record");
         }
-        let mut lost = if self.shared.serves { batch.len() as u64 } else { 0 };
+        let mut lost = if self.shared.serves {
+            batch.len() as u64
+        } else {
+            0
+        };
         if self.unwritten.len() > UNWRITTEN_MAX {
             lost += self.unwritten.drain(..).map(|it| it.times).sum::<u64>();
         }

@@ -78,11 +78,18 @@ async fn same_read_is_counted_within_the_window() {
         bench.record(read("ada", [7])).await;
     }
     bench.record(read("bob", [7])).await;
-    assert_eq!(bench.found().await, [row("ada", &[7], 0), row("bob", &[7], 0)]);
+    assert_eq!(
+        bench.found().await,
+        [row("ada", &[7], 0), row("bob", &[7], 0)]
+    );
     // The window has ended, so the repetitions go on record with the next read.
     bench.clock.advance(Duration::from_secs(60));
     bench.record(read("ada", [7])).await;
-    let expected = [row("ada", &[7], 2), row("bob", &[7], 0), row("ada", &[7], 0)];
+    let expected = [
+        row("ada", &[7], 2),
+        row("bob", &[7], 0),
+        row("ada", &[7], 0),
+    ];
     assert_eq!(bench.found().await, expected);
 }
 
@@ -113,7 +120,11 @@ async fn new_session_in_a_list_is_recorded_alone() {
     };
     bench.record(refused).await;
     bench.recorder.stop().await;
-    let expected = [row("ada", &[1, 2], 1), row("ada", &[3], 0), row("ada", &[1], 0)];
+    let expected = [
+        row("ada", &[1, 2], 1),
+        row("ada", &[3], 0),
+        row("ada", &[1], 0),
+    ];
     assert_eq!(bench.found().await, expected);
 }
 
@@ -185,7 +196,9 @@ async fn begin_end_and_off_are_on_record() {
     // The journal is open, but the recording has ended.
     bench.record(read("ada", [7])).await;
     assert_eq!(bench.recorder.status().missed, 1);
-    note_off(bench.journal.clone(), &*bench.clock).await.unwrap();
+    note_off(bench.journal.clone(), &*bench.clock)
+        .await
+        .unwrap();
     let found = on_record(&*bench.journal).await.unwrap();
     let switches: Vec<Switch> = found.switches.iter().map(|(_, it)| *it).collect();
     assert_eq!(switches, [Switch::Began, Switch::Ended, Switch::Off]);

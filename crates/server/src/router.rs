@@ -18,9 +18,9 @@ use crate::pages;
 use crate::problems::{Code, Problem};
 use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
-use crate::routes::reports::{audit, checking, export, metrics};
+use crate::routes::reports::{audit, checking, export, metrics, reads};
 use crate::routes::{
-    account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, reads, records,
+    account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, records,
     sessions, sinks,
 };
 use crate::service::Service;

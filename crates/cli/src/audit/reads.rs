@@ -169,7 +169,12 @@ fn show(found: &OnRecord, screen: &mut Screen) -> Result<(), Failure> {
 fn show_read(it: &RecordedRead, screen: &mut Screen) -> Result<(), Failure> {
     let read = &it.read;
     let by = acted("", &read.by);
-    let head = format!("{}  {}  {}", age::moment(it.at), by.trim_start(), read.route);
+    let head = format!(
+        "{}  {}  {}",
+        age::moment(it.at),
+        by.trim_start(),
+        read.route
+    );
     screen.toned(Tone::Heading, &cut(&one_line(&head), COLUMNS))?;
     let door = match read.door {
         Door::Http => "HTTP API",

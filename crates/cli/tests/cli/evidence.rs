@@ -232,7 +232,9 @@ fn service_signs_what_it_records() {
     let last = bench.run("checkpoint list j --last").ends_with(0);
     // The last checkpoint was made after everything else, and handed over.
     let handed = fs::read_dir(bench.path("mount")).unwrap();
-    let mut handed = handed.map(|it| it.unwrap().path()).filter(|it| it.is_file());
+    let mut handed = handed
+        .map(|it| it.unwrap().path())
+        .filter(|it| it.is_file());
     let handed = handed.next().unwrap();
     assert_eq!(fs::read_to_string(&handed).unwrap(), last.out);
     fs::copy(handed, bench.path("kept")).unwrap();

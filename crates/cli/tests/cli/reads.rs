@@ -32,7 +32,7 @@ fn service_records_who_reads() {
     // While the service runs, a copy is read.
     let listed = bench.run(&format!("reads demo --session {}", &session[..8]));
     let listed = listed.ends_with(0).prints(&[
-        "ada (token recount)",
+        "ada (token)",
         "GET /v1/sessions/{id}/records",
         "HTTP API, token, with bodies",
         &format!("session {session}"),
@@ -41,13 +41,18 @@ fn service_records_who_reads() {
     assert!(!listed.out.contains(secret(&ada)));
     web.ask_to_end();
     assert!(web.program.ends_well());
-    let lines = bench.run("reads demo.access --json").ends_with(0).json_lines();
-    assert_eq!(routes(&lines), ["GET /v1/sessions/{id}/records", "pending"]);
+    let lines = bench
+        .run("reads demo.access --json")
+        .ends_with(0)
+        .json_lines();
+    assert_eq!(routes(&lines), ["GET /v1/sessions/{id}/records", "pending", "pauses"]);
     assert_eq!(switches(&lines), ["began", "ended"]);
     let of_ada = bench.run("reads demo --reader ada --json").ends_with(0);
     assert_eq!(routes(&of_ada.json_lines()).len(), 1);
     bench.run("verify demo.access").ends_with(0);
-    bench.run("export demo.access --out reads.jsonl").ends_with(0);
+    bench
+        .run("export demo.access --out reads.jsonl")
+        .ends_with(0);
     bench.run("verify reads.jsonl").ends_with(0);
     let exported = bench.run("reads reads.jsonl --json").ends_with(0);
     assert_eq!(exported.json_lines(), lines);
@@ -82,18 +87,26 @@ fn recording_that_is_switched_off_is_on_record() {
     assert_eq!(listed["recording"], false);
     web.ask_to_end();
     assert!(web.program.ends_well());
-    bench.run("reads j").ends_with(0).prints(&["was switched off"]);
-    bench.write("recount.toml", "[reads]\non_failure = \"stop\"\nrecords = true\n");
+    bench
+        .run("reads j")
+        .ends_with(0)
+        .prints(&["was switched off"]);
+    bench.write(
+        "recount.toml",
+        "[reads]\non_failure = \"stop\"\nrecords = true\n",
+    );
     bench.run("check").ends_with(2).prints_error(&[
         "expected \"serve\" or \"refuse\"",
-        "unknown key \"records\"",
+        "reads.records: unknown key",
     ]);
 }
 
 #[test]
 fn access_journal_has_checkpoints_of_its_own() {
     let bench = Bench::new();
-    bench.run("checkpoint key example.com/j --out key").ends_with(0);
+    bench
+        .run("checkpoint key example.com/j --out key")
+        .ends_with(0);
     bench.write(
         "recount.toml",
         "journal = \"j\"\nlisten = \"127.0.0.1:0\"\n\
@@ -105,7 +118,11 @@ fn access_journal_has_checkpoints_of_its_own() {
     web.ask_to_end();
     assert!(web.program.ends_well());
     let last = bench.run("checkpoint list j.access --last").ends_with(0);
-    assert!(last.out.starts_with("example.com/j/access\n"), "{}", last.out);
+    assert!(
+        last.out.starts_with("example.com/j/access\n"),
+        "{}",
+        last.out
+    );
     let handed = fs::read_dir(bench.path("mount/access")).unwrap();
     let copies: Vec<String> = handed
         .map(|it| fs::read_to_string(it.unwrap().path()).unwrap())

@@ -36,18 +36,58 @@ const API: [(&str, &str, Class); 46] = [
     ("GET", "/v1/sessions/{id}/calls", BODIES),
     ("POST", "/v1/sessions/{id}/calls", Class::Change),
     ("GET", "/v1/sessions/{id}/calls/{call}", BODIES),
-    ("POST", "/v1/sessions/{id}/calls/{call}/respond", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/reconcile", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/cancel", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/renew", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/yield", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/report", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/finish", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/fail", Class::Change),
-    ("POST", "/v1/sessions/{id}/calls/{call}/claim/release", Class::Change),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/respond",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/reconcile",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/cancel",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/renew",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/yield",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/report",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/finish",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/fail",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sessions/{id}/calls/{call}/claim/release",
+        Class::Change,
+    ),
     // A claim is on record with the name of the client, before its arguments go out.
     ("POST", "/v1/claims", Class::Change),
-    ("POST", "/v1/sessions/{id}/leaves/{seq}/revoke", Class::Change),
+    (
+        "POST",
+        "/v1/sessions/{id}/leaves/{seq}/revoke",
+        Class::Change,
+    ),
     ("GET", "/v1/pending", BODIES),
     ("GET", "/v1/pending/events", BODIES),
     ("POST", "/v1/requests/{id}/answer", Class::Change),
@@ -61,8 +101,16 @@ const API: [(&str, &str, Class); 46] = [
     ("POST", "/v1/unhold", Class::Change),
     ("GET", "/v1/sinks", ENVELOPES),
     ("POST", "/v1/sinks/{sink}/dead-letters/retry", Class::Change),
-    ("POST", "/v1/sinks/{sink}/dead-letters/{letter}/retry", Class::Change),
-    ("POST", "/v1/sinks/{sink}/dead-letters/{letter}/discard", Class::Change),
+    (
+        "POST",
+        "/v1/sinks/{sink}/dead-letters/{letter}/retry",
+        Class::Change,
+    ),
+    (
+        "POST",
+        "/v1/sinks/{sink}/dead-letters/{letter}/discard",
+        Class::Change,
+    ),
     ("GET", "/v1/audit/decisions", BODIES),
     // Who read what, of which the access journal has no bodies.
     ("GET", "/v1/reads", ENVELOPES),
@@ -102,7 +150,11 @@ const PAGES: [(&str, &str, Class); 35] = [
     ("GET", "/sessions/{id}/calls/{call}", BODIES),
     ("POST", "/sessions/{id}/calls/{call}/answer", Class::Change),
     ("POST", "/sessions/{id}/calls/{call}/respond", Class::Change),
-    ("POST", "/sessions/{id}/calls/{call}/reconcile", Class::Change),
+    (
+        "POST",
+        "/sessions/{id}/calls/{call}/reconcile",
+        Class::Change,
+    ),
     ("GET", "/sessions/{id}/calls/{call}/edit", BODIES),
     ("POST", "/sessions/{id}/calls/{call}/edit", BODIES),
     (
@@ -147,8 +199,12 @@ mod tests {
     const OPEN: [&str; 4] = ["/healthz", "/readyz", "/login", "/v1/openapi.json"];
 
     fn rows(of: &[(&'static str, &'static str, Class)]) -> BTreeSet<(String, String)> {
-        let owned = of.iter().map(|(a, b, _)| ((*a).to_owned(), (*b).to_owned()));
-        owned.filter(|(_, path)| !OPEN.contains(&path.as_str())).collect()
+        let owned = of
+            .iter()
+            .map(|(a, b, _)| ((*a).to_owned(), (*b).to_owned()));
+        owned
+            .filter(|(_, path)| !OPEN.contains(&path.as_str()))
+            .collect()
     }
 
     /// The paths are those of the router: one that is new has to be classified here.
@@ -159,7 +215,9 @@ mod tests {
         let _ = service.clone().router();
         let document: Value = serde_json::from_str(service.document.get().unwrap()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        let routes = paths.iter().filter(|(path, _)| !OPEN.contains(&path.as_str()));
+        let routes = paths
+            .iter()
+            .filter(|(path, _)| !OPEN.contains(&path.as_str()));
         let routes = routes.flat_map(|(path, item)| {
             let methods = item.as_object().unwrap().keys();
             methods.map(|it| (it.to_uppercase(), path.clone()))

@@ -84,7 +84,11 @@ mod tests {
     #[test]
     fn pattern_has_no_prefix_and_no_parameters() {
         for (matched, path, expected) in [
-            ("/v1/sessions/{id}", "/v1/sessions/7?a=b", "/v1/sessions/{id}"),
+            (
+                "/v1/sessions/{id}",
+                "/v1/sessions/7?a=b",
+                "/v1/sessions/{id}",
+            ),
             ("/a/{tenant}/inbox", "/inbox", "/inbox"),
             ("/recount/", "/", "/"),
             ("/", "/", "/"),

@@ -10,7 +10,8 @@ use super::sessions::filter_field;
 use crate::pages::frame::{Frame, Page, moment, not_filtered, query, said};
 use crate::problems::Problem;
 use crate::requests::Params;
-use crate::routes::{Caller, reads};
+use crate::routes::Caller;
+use crate::routes::reports::reads;
 
 /// The number of sessions that a row names. The next ones are counted.
 const SESSIONS: usize = 5;

@@ -17,7 +17,6 @@ mod outcome;
 pub(crate) mod pauses;
 pub(crate) mod pending;
 pub(crate) mod programs;
-pub(crate) mod reads;
 pub(crate) mod records;
 pub(crate) mod reports;
 pub(crate) mod sessions;

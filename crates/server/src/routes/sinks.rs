@@ -89,7 +89,9 @@ pub(crate) async fn all(caller: &Caller) -> Result<Vec<SinkStatus>, Problem> {
         Some(notifier) => {
             let sinks = notifier.sinks().await?;
             let letters = sinks.iter().flat_map(|it| &it.dead_letters);
-            letters.filter_map(|it| it.session).for_each(|it| caller.shows(it));
+            letters
+                .filter_map(|it| it.session)
+                .for_each(|it| caller.shows(it));
             Ok(sinks)
         }
         None => Ok(Vec::new()),

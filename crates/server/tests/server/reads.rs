@@ -35,7 +35,9 @@ async fn in_memory() -> (World, Recorder) {
 }
 
 async fn on_record(recorder: &Recorder) -> OnRecord {
-    recount_reads::on_record(&**recorder.journal()).await.unwrap()
+    recount_reads::on_record(&**recorder.journal())
+        .await
+        .unwrap()
 }
 
 async fn last(recorder: &Recorder) -> RecordedRead {
@@ -44,7 +46,14 @@ async fn last(recorder: &Recorder) -> RecordedRead {
 
 /// True if the answers of the route have something of sessions.
 fn is_read(row: &Row) -> bool {
-    let nothing = ["/metrics", "/v1/me", "/healthz", "/readyz", "/login", "/v1/openapi.json"];
+    let nothing = [
+        "/metrics",
+        "/v1/me",
+        "/healthz",
+        "/readyz",
+        "/login",
+        "/v1/openapi.json",
+    ];
     let is_check = row.path.ends_with("/replay") || row.path.ends_with("/verify");
     (row.method == "get" || is_check) && !nothing.contains(&row.path)
 }
@@ -125,7 +134,9 @@ async fn every_page_names_its_sessions() {
     // A decision for the history.
     let answer = format!("/v1/requests/{}/answer", own.request);
     let token = world.tenant(Role::Admin);
-    bench.post(&token, &answer, &json!({"confirmed": false})).await;
+    bench
+        .post(&token, &answer, &json!({"confirmed": false}))
+        .await;
     let grant = Grant::everywhere(Role::Admin).of_agent("support");
     let grant = grant.with_label("tenant", "acme");
     let visitor = Visitor::of(bench, Principal::new(Actor::token("eve"), vec![grant]));
@@ -145,7 +156,10 @@ async fn every_page_names_its_sessions() {
         assert_eq!(page.status, 200, "{path}: {}", page.text);
         let read = last(&recorder).await.read;
         assert_eq!(read.sessions, [session], "{path}");
-        assert_eq!((read.door, read.how, read.depth), (Door::Pages, How::Login, depth));
+        assert_eq!(
+            (read.door, read.how, read.depth),
+            (Door::Pages, How::Login, depth)
+        );
         assert_eq!(read.by.name, "eve");
         assert!(!read.route.contains(&session.to_string()), "{}", read.route);
     }
@@ -155,7 +169,9 @@ async fn every_page_names_its_sessions() {
     // The script asks when to fetch a page again; that shows nothing.
     let number = on_record(&recorder).await.reads.len();
     let (name, cookie) = ("authorization", format!("Bearer {token}"));
-    bench.first(Request::get("/live").header(name, cookie), Body::empty()).await;
+    bench
+        .first(Request::get("/live").header(name, cookie), Body::empty())
+        .await;
     assert_eq!(on_record(&recorder).await.reads.len(), number);
 }
 
@@ -164,7 +180,15 @@ async fn stream_is_on_record_before_its_first_message() {
     let (world, recorder) = in_memory().await;
     let token = world.tenant(Role::Viewer);
     let mut events = world.bench.stream(&token, "/v1/pending/events").await;
-    assert!(events.next().await.unwrap().data.to_string().contains("own-text"));
+    assert!(
+        events
+            .next()
+            .await
+            .unwrap()
+            .data
+            .to_string()
+            .contains("own-text")
+    );
     let read = last(&recorder).await.read;
     assert_eq!(read.route, "GET /v1/pending/events");
     assert_eq!(read.sessions, [world.own.session]);
@@ -172,7 +196,10 @@ async fn stream_is_on_record_before_its_first_message() {
     let number = on_record(&recorder).await.reads.len();
     let answer = format!("/v1/requests/{}/answer", world.own.request);
     let approver = world.tenant(Role::Approver);
-    world.bench.post(&approver, &answer, &json!({"confirmed": false})).await;
+    world
+        .bench
+        .post(&approver, &answer, &json!({"confirmed": false}))
+        .await;
     events.next().await.unwrap();
     assert_eq!(on_record(&recorder).await.reads.len(), number);
 }
@@ -198,11 +225,20 @@ async fn access_journal_has_no_secret_and_no_body() {
     let (bench, session) = (&world.bench, world.own.session);
     let token = world.tenant(Role::Admin);
     let browser = Browser::with(bench, &token).await;
-    for path in ["/inbox", "/audit", "/sessions?text=own-text", "/login?token=rcl_abc"] {
+    for path in [
+        "/inbox",
+        "/audit",
+        "/sessions?text=own-text",
+        "/login?token=rcl_abc",
+    ] {
         browser.open(path).await;
     }
-    bench.get(&token, &format!("/v1/sessions/{session}/records?from=1")).await;
-    bench.get(&token, "/v1/audit/decisions?actor=own-text").await;
+    bench
+        .get(&token, &format!("/v1/sessions/{session}/records?from=1"))
+        .await;
+    bench
+        .get(&token, "/v1/audit/decisions?actor=own-text")
+        .await;
     recorder.stop().await;
     let mut text = String::new();
     for (stream, _) in journal.sessions(None, 100).await.unwrap() {
@@ -250,7 +286,11 @@ async fn read_without_room_is_served_and_told_later() {
     assert_eq!(world.bench.get(&token, "/v1/leaves").await.status, 200);
     let found = on_record(&recorder).await;
     assert_eq!((found.missed.len(), found.missed[0].reads), (1, 3));
-    assert!(found.missed[0].error.contains("no room"), "{:?}", found.missed);
+    assert!(
+        found.missed[0].error.contains("no room"),
+        "{:?}",
+        found.missed
+    );
     assert_eq!(recorder.status().error, None);
     let page = words(&admin.open("/reads").await.text).join(" ");
     assert!(page.contains("3 reads without a record"), "{page}");
@@ -270,7 +310,10 @@ async fn read_without_room_is_refused_if_settings_say_so() {
     // Otherwise it looks at the disk with one of the next appends.
     assert!(recorder.journal().room().is_err());
     let refused = world.bench.get(&token, "/v1/pending").await;
-    assert_eq!((refused.status.as_u16(), &*refused.code()), (503, "read-not-recorded"));
+    assert_eq!(
+        (refused.status.as_u16(), &*refused.code()),
+        (503, "read-not-recorded")
+    );
     assert!(!refused.text.contains("own-text"), "{}", refused.text);
     assert_eq!(world.bench.get(&token, "/v1/me").await.status, 200);
     disk.set_free_space(1 << 30);
@@ -284,7 +327,9 @@ async fn reads_are_listed_for_operators_of_everything() {
     let (world, _) = in_memory().await;
     let (bench, admin) = (&world.bench, world.bench.admin());
     let read = async |token: &str, session: SessionId| {
-        bench.get(token, &format!("/v1/sessions/{session}/records")).await
+        bench
+            .get(token, &format!("/v1/sessions/{session}/records"))
+            .await
     };
     let viewer = world.tenant(Role::Viewer);
     read(&viewer, world.own.session).await;
@@ -318,11 +363,17 @@ async fn change_is_no_read_unless_it_is_refused() {
     let read = last(&recorder).await.read;
     assert_eq!((read.status, read.sessions), (403, vec![world.own.session]));
     let approver = world.tenant(Role::Approver);
-    assert_eq!(world.bench.post(&approver, &answer, &body).await.status, 200);
+    assert_eq!(
+        world.bench.post(&approver, &answer, &body).await.status,
+        200
+    );
     assert_eq!(on_record(&recorder).await.reads.len(), 1);
     // Without credentials there is no reader.
     let request = posting("rct_guessed", &answer);
-    world.bench.send(request, Body::from(body.to_string())).await;
+    world
+        .bench
+        .send(request, Body::from(body.to_string()))
+        .await;
     assert_eq!(on_record(&recorder).await.reads.len(), 1);
 }
 

@@ -6,11 +6,11 @@ use recount_reads::{OnRecord, Read, RecordedRead, Switch, latest};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::caller::Caller;
-use super::shapes::ActorShape;
 use crate::access::Role;
 use crate::problems::Problem;
 use crate::requests::{Params, session};
+use crate::routes::caller::Caller;
+use crate::routes::shapes::ActorShape;
 
 /// The parameters of the listing.
 pub(crate) const LIST: [&str; 4] = ["session", "reader", "until", "limit"];
