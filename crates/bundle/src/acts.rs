@@ -1,4 +1,4 @@
-//! What people did in a session beside their answers: pauses, and the end of standing leaves.
+//! Acts of people in a session beside their answers: pauses, and ends of standing leaves.
 
 use recount::session::{
     Actor, Event, Fact, LeaveRevoked, Observation, Paused, Seq, SessionId, Timestamp, Unpaused,
@@ -38,14 +38,21 @@ impl Act {
         let did = if let Observation::Paused(it) = observation {
             it.journal_record.is_none().then(|| Did::Paused(it.clone()))
         } else if let Observation::Unpaused(it) = observation {
-            it.journal_record.is_none().then(|| Did::Unpaused(it.clone()))
+            it.journal_record
+                .is_none()
+                .then(|| Did::Unpaused(it.clone()))
         } else if let Observation::LeaveRevoked(it) = observation {
             Some(Did::Revoked(it.clone()))
         } else {
             None
         };
         let (seq, at) = (fact.seq, fact.at);
-        did.map(|did| Act { session, seq, at, did })
+        did.map(|did| Act {
+            session,
+            seq,
+            at,
+            did,
+        })
     }
 
     /// Returns the actor.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recount::audit::{AuditedCall, CatalogNote, ClockReport, JournalNote, UnreadSession};
 use recount::ledger::{Erasure, Hold};
 use recount::session::{Gates, ObjectHash, Seq, SessionId, SessionOpened, Timestamp};
-use recount_evidence::Recorded;
+use recount_evidence::{Checkpoint, Leaves, Recorded};
 use recount_journal::Hash;
 
 use crate::acts::Act;
@@ -33,7 +33,7 @@ pub struct Contents {
     pub population: Vec<Member>,
     /// The places of the records in scope.
     pub places: Places,
-    /// What is known beside the records. Empty unless the caller fills it in.
+    /// Statements from outside of the journal. Empty unless the caller fills them in.
     pub statements: Statements,
 }
 
@@ -78,7 +78,7 @@ pub struct SessionContents {
     pub catalogs: Vec<CatalogNote>,
     /// The records that name policies and contracts.
     pub terms: Vec<TermsChange>,
-    /// What people did in it beside their answers.
+    /// The acts of people that answer no request: pauses, and ends of standing leaves.
     pub acts: Vec<Act>,
     /// The reason if its calls could not be read. Whether it belongs to a scope of agents, tools or
     /// labels is then unknown, and it counts as in scope.
@@ -149,6 +149,19 @@ pub struct OwnStream {
 }
 
 impl Contents {
+    /// Notes that the journal continues a checkpoint from outside. Returns false if it does not:
+    /// the journal was rewritten, or it is another one.
+    ///
+    /// `leaves` are those of the whole journal. Signatures are not checked.
+    pub fn anchor(&mut self, checkpoint: &Checkpoint, leaves: &Leaves) -> bool {
+        let (size, root) = checkpoint.tree();
+        let continues = leaves.root_at(size) == Some(root);
+        if continues {
+            self.statements.anchored = Some(size);
+        }
+        continues
+    }
+
     /// Returns the calls that a report counts: those within the time and of the tools of the scope.
     pub fn calls(&self) -> impl Iterator<Item = &AuditedCall> {
         let calls = self.sessions.iter().flat_map(|it| &it.calls);

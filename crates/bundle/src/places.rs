@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use recount::session::{Seq, SessionId};
-use recount_evidence::Leaves;
+use recount_evidence::{Leaves, Recorded};
 use recount_journal::{Error, Journal};
 use uuid::Uuid;
-
-use crate::contents::Contents;
 
 /// The leaf indexes of the records in scope, and the records that a checkpoint covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,25 +17,25 @@ pub struct Places {
 }
 
 impl Places {
-    /// Reads the places of the records in scope.
+    /// Reads the places of the records of these sessions and of the journal's own stream.
     ///
     /// # Errors
     /// The errors of reading the journal.
     pub(crate) async fn of(
         journal: &dyn Journal,
         leaves: &Leaves,
-        contents: &Contents,
+        checkpoints: &[Recorded],
+        sessions: impl Iterator<Item = SessionId>,
     ) -> Result<Places, Error> {
-        let signs = contents.own.checkpoints.iter().map(|it| it.checkpoint.tree());
-        let signs = signs.filter(|(size, root)| leaves.root_at(*size) == Some(*root));
-        let own = SessionId(Uuid::nil());
-        let wanted = contents.sessions.iter().map(|it| it.id).chain([own]);
+        let trees = checkpoints.iter().map(|it| it.checkpoint.tree());
+        let ours = trees.filter(|(size, root)| leaves.root_at(*size) == Some(*root));
+        let wanted = sessions.chain([SessionId(Uuid::nil())]);
         let mut places = Places {
             leaves: wanted.map(|id| (id, Vec::new())).collect(),
-            signed: signs.map(|(size, _)| size).max(),
+            signed: ours.map(|(size, _)| size).max(),
         };
         let (mut position, mut leaf) = (0, 0);
-        while leaf < contents.extent.size {
+        while leaf < leaves.size() {
             let commit = journal.follow(position).await?;
             for (stream, lines) in &commit.appends {
                 let after = leaf + lines.len() as u64;
@@ -68,6 +66,7 @@ impl Places {
     #[must_use]
     pub fn is_signed(&self, session: SessionId, seq: Seq) -> bool {
         let leaf = self.leaf(session, seq);
-        leaf.zip(self.signed).is_some_and(|(leaf, signed)| leaf < signed)
+        leaf.zip(self.signed)
+            .is_some_and(|(leaf, signed)| leaf < signed)
     }
 }

@@ -111,7 +111,11 @@ impl Contents {
         }
         contents.extent.sessions_in_scope = contents.sessions.len() as u64;
         contents.choose();
-        contents.places = Places::of(&**ledger.journal(), leaves, &contents).await?;
+        contents.places = {
+            let sessions = contents.sessions.iter().map(|it| it.id);
+            let checkpoints = &contents.own.checkpoints;
+            Places::of(&**ledger.journal(), leaves, checkpoints, sessions).await?
+        };
         Ok(contents)
     }
 

@@ -104,6 +104,11 @@ mod program;
 #[path = "cli/quorum.rs"]
 mod quorum;
 #[cfg(all(feature = "serve", unix))]
+#[path = "cli/reads.rs"]
+mod reads;
+#[path = "cli/redacted.rs"]
+mod redacted;
+#[cfg(all(feature = "serve", unix))]
 #[path = "cli/reloading.rs"]
 mod reloading;
 #[path = "cli/request_views.rs"]

@@ -1,4 +1,4 @@
-//! How to check the bundle, and what a check shows.
+//! The commands that check the bundle, and the limits of a check.
 
 use maud::{Markup, html};
 use recount_evidence::Recorded;

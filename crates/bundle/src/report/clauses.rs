@@ -54,7 +54,14 @@ pub(super) fn clauses(others: &[Section]) -> Section {
 }
 
 fn listed(list: &List, others: &[Section]) -> Markup {
-    let heads = ["Clause", "About", "Parts of this report", "Bears on it", "Does not show", "Read"];
+    let heads = [
+        "Clause",
+        "About",
+        "Parts of this report",
+        "Bears on it",
+        "Does not show",
+        "Read",
+    ];
     let rows = html! {
         @for clause in &list.clause {
             @if let Some((source, read_on)) = read(list, clause) {

@@ -9,37 +9,56 @@ use crate::disclosure::Disclose;
 pub(super) fn cover(told: &Told<'_>) -> Markup {
     let contents = told.contents;
     let (request, extent) = (&contents.request, &contents.extent);
-    let origin = contents.own.checkpoints.last().map(|it| it.checkpoint.origin.as_str());
+    let origin = contents
+        .own
+        .checkpoints
+        .last()
+        .map(|it| it.checkpoint.origin.as_str());
     let journal = contents.statements.journal.as_deref();
     let rows = [
-        ("Journal", html! {
-            @match journal.or(origin) {
-                Some(name) => (said(name)),
-                None => span.quiet { "not named" },
-            }
-        }),
-        ("Origin in checkpoints", html! {
-            @match origin {
-                Some(origin) => (said(origin)),
-                None => span.quiet { "no checkpoint is on record" },
-            }
-        }),
+        (
+            "Journal",
+            html! {
+                @match journal.or(origin) {
+                    Some(name) => (said(name)),
+                    None => span.quiet { "not named" },
+                }
+            },
+        ),
+        (
+            "Origin in checkpoints",
+            html! {
+                @match origin {
+                    Some(origin) => (said(origin)),
+                    None => span.quiet { "no checkpoint is on record" },
+                }
+            },
+        ),
         ("Scope", scope(told)),
         ("Content shown", html! { (disclosed(request.disclose)) }),
         ("Records from", period(told)),
-        ("Size", html! {
-            (numbered(extent.size, "record")) " of " (numbered(extent.sessions, "session"))
-        }),
+        (
+            "Size",
+            html! {
+                (numbered(extent.size, "record")) " of " (numbered(extent.sessions, "session"))
+            },
+        ),
         ("Root of the tree", hash(extent.root)),
-        ("Signing keys live", html! {
-            @match &contents.statements.keys_live {
-                Some(place) => { "as the operator states: " (said(place)) },
-                None => span.quiet { "not stated" },
-            }
-        }),
-        ("Written", html! {
-            (at(request.written_at)) " by " (said(&request.written_by.program))
-        }),
+        (
+            "Signing keys live",
+            html! {
+                @match &contents.statements.keys_live {
+                    Some(place) => { "as the operator states: " (said(place)) },
+                    None => span.quiet { "not stated" },
+                }
+            },
+        ),
+        (
+            "Written",
+            html! {
+                (at(request.written_at)) " by " (said(&request.written_by.program))
+            },
+        ),
         ("Program file", program(told)),
     ];
     html! {
@@ -60,7 +79,9 @@ fn verdict(told: &Told<'_>) -> Markup {
                 p.verdict {
                     strong { "Sound, anchored to the checkpoint of " (numbered(size, "record")) "." }
                     " The first " (number(size)) " of " (records) " are those of a checkpoint that "
-                    "was kept outside of the journal. Later ones are only consistent."
+                    "was kept outside of the journal, as the writer of this bundle states. Later "
+                    "ones are only consistent. Check it with your own copy: see "
+                    a href="#checking" { "How to check this bundle" } "."
                 }
             },
             None => {

@@ -1,4 +1,4 @@
-//! What is in the bundle, what is not, and why.
+//! The records that the bundle has, those that it has not, and the reasons.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,11 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
     let others = extent.sessions.saturating_sub(extent.sessions_in_scope);
     let withheld = extent.records.saturating_sub(extent.disclosed);
     let sealed = contents.sessions.iter().filter(|it| it.sealed).count() as u64;
-    let unread: Vec<_> = contents.sessions.iter().filter_map(|it| it.unread.as_ref()).collect();
+    let unread: Vec<_> = contents
+        .sessions
+        .iter()
+        .filter_map(|it| it.unread.as_ref())
+        .collect();
     let body = html! {
         ul {
             li {
@@ -44,6 +48,10 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
                     "and their hashes are proven; what their envelopes say is the word of the "
                     "writer."
                 }
+            }
+            li {
+                "This page also names tools, agents and people of withheld records, and counts "
+                "their calls. That is the word of the writer, until the records are shown."
             }
             li {
                 "A hash of a short text can be found by trying texts. Withheld arguments are shown "
@@ -77,8 +85,12 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
 
 fn not_read(unread: &[&UnreadSession]) -> Markup {
     let mut reasons: BTreeMap<Unread, u64> = BTreeMap::new();
-    unread.iter().for_each(|it| *reasons.entry(it.why).or_default() += 1);
-    let heads = ["Session", "From", "To", "#Records", "#Calls", "#Answers", "Reason"];
+    unread
+        .iter()
+        .for_each(|it| *reasons.entry(it.why).or_default() += 1);
+    let heads = [
+        "Session", "From", "To", "#Records", "#Calls", "#Answers", "Reason",
+    ];
     html! {
         ul {
             @for (why, count) in &reasons {

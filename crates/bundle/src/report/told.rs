@@ -1,4 +1,4 @@
-//! What the sections share: the contents, and the calls that the page counts.
+//! The values that all sections share: the contents, and the calls that the page counts.
 
 use maud::{Markup, html};
 use recount::audit::AuditedCall;

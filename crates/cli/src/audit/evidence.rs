@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use recount_bundle::{Contents, Disclose, Request, Sample, Scope, WriteError, Written, WrittenBy};
-use recount_evidence::{Checkpoint, KeptTree, Leaves};
+use recount_evidence::{KeptTree, Leaves};
 use recount_journal::Hash;
 
 use super::asked;
+use super::stated::Stated;
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::{Keys, UnknownKinds, exported, ids, opening};
-use crate::maintenance::{bad_checkpoint, kept_note, known_keys};
+use crate::maintenance::known_keys;
 use crate::terminal::{Meter, Screen, Tone};
 use recount::audit::LabelFilter;
 use recount::engine::{PROGRAM, SystemClock};
@@ -48,12 +49,8 @@ pub(crate) struct Evidence {
     /// A public key to put into the bundle, or a file with some; may be given several times.
     #[arg(long = "public-key", value_name = "KEY")]
     public_keys: Vec<String>,
-    /// An earlier checkpoint that was kept elsewhere. The page says that the journal continues it.
-    #[arg(long, value_name = "FILE")]
-    checkpoint: Option<PathBuf>,
-    /// The place where the keys that sign checkpoints live, for the page.
-    #[arg(long, value_name = "TEXT")]
-    keys_live: Option<String>,
+    #[command(flatten)]
+    stated: Stated,
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
@@ -138,12 +135,8 @@ impl Evidence {
         let meter = Meter::new("Reading the sessions");
         let progress = |done, total| meter.show(done, total);
         let mut contents = Contents::read(&ledger, request, &leaves, progress).await?;
+        self.stated.add(&self.path, &mut contents, &leaves)?;
         drop(meter);
-        contents.statements.journal = Some(screen.beside.named(&self.path));
-        contents.statements.keys_live = self.keys_live.clone();
-        if let Some(path) = &self.checkpoint {
-            self.continues(path, &mut contents, &leaves)?;
-        }
         let meter = Meter::new("Writing the bundle");
         let progress = |done, total| meter.show(done, total);
         let written = recount_bundle::write(&ledger, &contents, &leaves, &self.out, progress).await;
@@ -155,27 +148,6 @@ impl Evidence {
             self.show(&contents, &written, screen)?;
         }
         Ok(Exit::Ok)
-    }
-
-    /// Fails if the journal does not continue a checkpoint that was kept elsewhere.
-    fn continues(
-        &self,
-        path: &Path,
-        contents: &mut Contents,
-        leaves: &Leaves,
-    ) -> Result<(), Failure> {
-        let note = kept_note(path)?;
-        let checkpoint = Checkpoint::of(&note).map_err(|error| bad_checkpoint(path, error))?;
-        if contents.anchor(&checkpoint, leaves) {
-            return Ok(());
-        }
-        let size = count(checkpoint.size, "record");
-        let what = format!("the journal does not begin with the checkpoint of {size}");
-        let advice =
-            "records were altered, taken away or put in; `recount verify --since` says more";
-        Err(Failure::new("other-tree", what)
-            .exit(Exit::Damaged)
-            .advice(advice))
     }
 
     fn show(

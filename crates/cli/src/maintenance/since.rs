@@ -94,7 +94,7 @@ impl Since {
 
     /// The checkpoint, for what only a checkpoint can anchor.
     pub(super) fn note(&self) -> Result<Option<Note>, Failure> {
-        self.since.as_deref().map(kept_note).transpose()
+        self.since.as_deref().map(checkpoint_in).transpose()
     }
 
     /// Compares a sound journal or export with the beginning, if one was given. A difference
@@ -165,13 +165,17 @@ impl Since {
     }
 
     fn read(&self, path: &Path) -> Result<Kept, Failure> {
+        let wrong = |what: String| {
+            let what = format!("{}: {what}", path.display());
+            Failure::new("bad-checkpoint", what).exit(Exit::Usage)
+        };
         if let Some(trailer) = trailer(path)? {
             return Ok(Kept::Trailer(trailer));
         }
-        let note = text(path, NOTE_MAX)?
-            .parse::<Note>()
-            .map_err(|error| bad_checkpoint(path, format!("{error}; an export is read, too")))?;
-        let checkpoint = Checkpoint::of(&note).map_err(|it| bad_checkpoint(path, it))?;
+        let note: Note = text(path, NOTE_MAX)?
+            .parse()
+            .map_err(|error| wrong(format!("{error}; an export is read, too")))?;
+        let checkpoint = Checkpoint::of(&note).map_err(|error| wrong(error.to_string()))?;
         let known = self.known()?;
         if known.is_empty() {
             return Ok(Kept::Checkpoint(checkpoint, Vec::new()));
@@ -184,26 +188,25 @@ impl Since {
     }
 }
 
+/// The checkpoint in a file. Its signatures are not checked.
+pub(crate) fn checkpoint_in(path: &Path) -> Result<Note, Failure> {
+    let wrong = |what: String| {
+        let what = format!("{}: {what}", path.display());
+        Failure::new("bad-checkpoint", what).exit(Exit::Usage)
+    };
+    let note: Note = text(path, NOTE_MAX)?
+        .parse()
+        .map_err(|it| wrong(format!("{it}")))?;
+    Checkpoint::of(&note).map_err(|it| wrong(it.to_string()))?;
+    Ok(note)
+}
+
 /// The leaves of a journal or of an export.
 async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Failure> {
     match exported::is_at(path) {
         true => Ok(Leaves::of(journal).await?),
         false => Ok(KeptTree::leaves(path, journal).await?),
     }
-}
-
-/// Reads a checkpoint that was kept elsewhere.
-pub(crate) fn kept_note(path: &Path) -> Result<Note, Failure> {
-    let note = text(path, NOTE_MAX)?.parse::<Note>();
-    let note = note.map_err(|error| bad_checkpoint(path, error))?;
-    Checkpoint::of(&note).map_err(|error| bad_checkpoint(path, error))?;
-    Ok(note)
-}
-
-/// The failure for a file that is no checkpoint.
-pub(crate) fn bad_checkpoint(path: &Path, why: impl std::fmt::Display) -> Failure {
-    let what = format!("{}: {why}", path.display());
-    Failure::new("bad-checkpoint", what).exit(Exit::Usage)
 }
 
 /// The public keys that options give, each a key or the name of a file with some.

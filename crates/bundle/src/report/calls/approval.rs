@@ -14,9 +14,15 @@ use crate::report::told::{Told, name, object, session, who, withheld};
 pub(super) fn card(told: &Told<'_>, call: &AuditedCall, question: &Question) -> Markup {
     let mut rows = vec![
         ("Call", place_of_call(told, call)),
-        ("Asked", html! { (at(question.asked_at)) ", " (asked(question)) (why(call)) }),
+        (
+            "Asked",
+            html! { (at(question.asked_at)) ", " (asked(question)) (why(call)) },
+        ),
         ("Shown", shown(told, call, question)),
-        ("Contract of the tool", html! { "SHA-256 " (hash(question.contract)) }),
+        (
+            "Contract of the tool",
+            html! { "SHA-256 " (hash(question.contract)) },
+        ),
         ("Answered", answered(question)),
         ("By", by(question)),
         ("Reason", told.reason(call, question.reason.as_deref())),
@@ -28,11 +34,17 @@ pub(super) fn card(told: &Told<'_>, call: &AuditedCall, question: &Question) -> 
         rows.push(("Edit", edit(told, call, question)));
     }
     if let Some(payload) = &question.payload {
-        rows.push(("Value given to the tool", told.text_of(call, payload.as_str())));
+        rows.push((
+            "Value given to the tool",
+            told.text_of(call, payload.as_str()),
+        ));
     }
     if let Some(bound) = question.allow_for {
         let words = bound_words(bound);
-        rows.push(("Standing leave", html! { "also allows later calls of the tool " (words) }));
+        rows.push((
+            "Standing leave",
+            html! { "also allows later calls of the tool " (words) },
+        ));
     }
     if !question.refused.is_empty() {
         rows.push(("Refused answers", refused(question)));

@@ -57,7 +57,10 @@ fn approved(call: &AuditedCall) -> impl Iterator<Item = (&AuditedCall, &Question
         let is_by_program = it.by.as_ref().is_some_and(Actor::is_program);
         it.end == QuestionEnd::Approved && !is_by_program
     };
-    call.questions.iter().filter(approved).map(move |it| (call, it))
+    call.questions
+        .iter()
+        .filter(approved)
+        .map(move |it| (call, it))
 }
 
 fn row(told: &Told<'_>, call: &AuditedCall, question: &Question) -> Markup {

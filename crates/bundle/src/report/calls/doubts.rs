@@ -50,7 +50,10 @@ fn was_in_doubt(call: &AuditedCall) -> bool {
 }
 
 fn settled(told: &Told<'_>, call: &AuditedCall) -> Markup {
-    let asked = call.questions.iter().filter(|it| it.about == About::InDoubt);
+    let asked = call
+        .questions
+        .iter()
+        .filter(|it| it.about == About::InDoubt);
     let asked: Vec<&Question> = asked.collect();
     if asked.is_empty() && call.reconciled.is_none() {
         return html! {

@@ -32,7 +32,10 @@ pub(in crate::report) fn leaves(told: &Told<'_>) -> Section {
 /// The answers about a call that granted a leave.
 fn granted_with(call: &AuditedCall) -> impl Iterator<Item = (&AuditedCall, &Question)> {
     let grants = |it: &&Question| it.end == QuestionEnd::Approved && it.allow_for.is_some();
-    call.questions.iter().filter(grants).map(move |it| (call, it))
+    call.questions
+        .iter()
+        .filter(grants)
+        .map(move |it| (call, it))
 }
 
 fn listed(told: &Told<'_>, granted: &[(&AuditedCall, &Question)]) -> Markup {
@@ -42,7 +45,15 @@ fn listed(told: &Told<'_>, granted: &[(&AuditedCall, &Question)]) -> Markup {
             *uses.entry((call.session, leave.given)).or_default() += 1;
         }
     }
-    let heads = ["Tool", "Granted by", "Granted", "For", "#Used", "Revoked", "Place"];
+    let heads = [
+        "Tool",
+        "Granted by",
+        "Granted",
+        "For",
+        "#Used",
+        "Revoked",
+        "Place",
+    ];
     let rows = html! {
         @for (call, question) in granted {
             @let leave = question.ended_seq.unwrap_or(question.seq);

@@ -13,11 +13,19 @@ pub(in crate::report) fn not_allowed(told: &Told<'_>) -> Section {
     let ended = |end| move |it: &&Question| it.end == end;
     let of = |end| {
         let of_call = move |call| ends(call, ended(end));
-        told.calls.iter().copied().flat_map(of_call).collect::<Vec<_>>()
+        told.calls
+            .iter()
+            .copied()
+            .flat_map(of_call)
+            .collect::<Vec<_>>()
     };
     let (denied, expired) = (of(QuestionEnd::Denied), of(QuestionEnd::Expired));
     let withdrawn = of(QuestionEnd::Withdrawn);
-    let cancelled: Vec<_> = told.calls.iter().filter(|it| it.cancelled.is_some()).collect();
+    let cancelled: Vec<_> = told
+        .calls
+        .iter()
+        .filter(|it| it.cancelled.is_some())
+        .collect();
     let body = html! {
         h3 { "Denied" }
         (questions(told, "Denied requests", "denied", &denied))
@@ -45,7 +53,10 @@ fn ends<'c>(
     call: &'c AuditedCall,
     wanted: impl Fn(&&Question) -> bool + 'c,
 ) -> impl Iterator<Item = (&'c AuditedCall, &'c Question)> {
-    call.questions.iter().filter(move |it| wanted(it)).map(move |it| (call, it))
+    call.questions
+        .iter()
+        .filter(move |it| wanted(it))
+        .map(move |it| (call, it))
 }
 
 fn questions(
@@ -57,7 +68,15 @@ fn questions(
     if found.is_empty() {
         return html! { p { "There is none." } };
     }
-    let heads = ["Tool", "Asked", "Ended", "By", "Reason", "Arguments", "Place"];
+    let heads = [
+        "Tool",
+        "Asked",
+        "Ended",
+        "By",
+        "Reason",
+        "Arguments",
+        "Place",
+    ];
     let rows = html! {
         @for (call, question) in found {
             tr {
@@ -92,7 +111,14 @@ fn cancellations(told: &Told<'_>, found: &[&&AuditedCall]) -> Markup {
     if found.is_empty() {
         return html! { p { "No call was cancelled." } };
     }
-    let heads = ["Tool", "Cancelled", "By", "Reason", "Starts before", "Place"];
+    let heads = [
+        "Tool",
+        "Cancelled",
+        "By",
+        "Reason",
+        "Starts before",
+        "Place",
+    ];
     let rows = html! {
         @for call in found {
             @if let Some(it) = &call.cancelled {
@@ -121,7 +147,11 @@ fn cancellations(told: &Told<'_>, found: &[&&AuditedCall]) -> Markup {
 /// The calls that rules refused, grouped by tool, rule and policies.
 fn refusals(told: &Told<'_>) -> Markup {
     let mut groups: BTreeMap<_, u64> = BTreeMap::new();
-    for call in told.calls.iter().filter(|it| it.verdict == Verdict::RefusedByPolicy) {
+    for call in told
+        .calls
+        .iter()
+        .filter(|it| it.verdict == Verdict::RefusedByPolicy)
+    {
         if let Some(policy) = &call.policy {
             let key = (call.tool.as_str(), rule(policy.rule), policy.policies);
             *groups.entry(key).or_default() += 1;

@@ -66,7 +66,13 @@ fn extent(told: &Told<'_>) -> Markup {
     let sessions = told.contents.sessions.iter();
     let unread = sessions.filter(|it| it.unread.is_some()).count() as u64;
     let rows = [
-        ("Records of the journal", extent.size, "in scope", extent.records, "outside the scope"),
+        (
+            "Records of the journal",
+            extent.size,
+            "in scope",
+            extent.records,
+            "outside the scope",
+        ),
         (
             "Records in scope",
             extent.records,
@@ -123,7 +129,12 @@ fn crossed(
     let sums = summed(columns.len(), by_tool.values());
     let others = summed(columns.len(), by_tool.values().skip(ROWS_MAX));
     let hidden = by_tool.len().saturating_sub(ROWS_MAX);
-    let used = || sums.iter().enumerate().filter(|(_, sum)| **sum > 0).map(|(at, _)| at);
+    let used = || {
+        sums.iter()
+            .enumerate()
+            .filter(|(_, sum)| **sum > 0)
+            .map(|(at, _)| at)
+    };
     let heads = used().filter_map(|at| columns.get(at).copied());
     let heads: Vec<&str> = ["Tool"].into_iter().chain(heads).chain(["#All"]).collect();
     let row = |counts: &[u64]| {
@@ -167,9 +178,9 @@ fn decision(call: &AuditedCall) -> usize {
         Verdict::Approved => 0,
         Verdict::AllowedByLeave => 1,
         Verdict::AllowedByRule => 2,
-        Verdict::ApprovedAutomatically
-        | Verdict::AllowedByProgram
-        | Verdict::AnsweredByProgram => 3,
+        Verdict::ApprovedAutomatically | Verdict::AllowedByProgram | Verdict::AnsweredByProgram => {
+            3
+        }
         Verdict::GateWaived => 4,
         Verdict::ResultReused => 5,
         Verdict::Denied => 6,

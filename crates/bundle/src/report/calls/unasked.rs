@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use recount::audit::{AuditedCall, Verdict};
-use recount::session::{ObjectHash, Seq, SessionId};
+use recount::session::{ActedAs, ObjectHash, Seq, SessionId};
 use recount_telling::calls::{rule, verdict_words};
 
 use crate::report::frame::{Section, number, numbered, said, table};
@@ -48,7 +48,14 @@ pub(in crate::report) fn unasked(told: &Told<'_>) -> Section {
 }
 
 fn grouped(told: &Told<'_>, groups: &BTreeMap<Key<'_>, Group>) -> Markup {
-    let heads = ["Tool", "Let by", "Policies", "#Calls", "#Of them ran", "First one"];
+    let heads = [
+        "Tool",
+        "Let by",
+        "Policies",
+        "#Calls",
+        "#Of them ran",
+        "First one",
+    ];
     let rows = html! {
         @for ((tool, let_by, policies), group) in groups {
             tr {
@@ -96,6 +103,14 @@ fn is_unasked(call: &AuditedCall) -> bool {
     }
 }
 
+/// The program whose flag or provider approved a call.
+fn program(call: &AuditedCall) -> Option<&str> {
+    match call.deciding_question()?.by.as_ref()?.acted_as.as_ref()? {
+        ActedAs::Program(program) => Some(program),
+        ActedAs::Person => None,
+    }
+}
+
 /// The words for what let a call.
 fn let_by(call: &AuditedCall) -> String {
     let verdict = verdict_words(call.verdict);
@@ -106,6 +121,9 @@ fn let_by(call: &AuditedCall) -> String {
         (_, Some(policy)) if call.verdict == Verdict::AllowedByRule => {
             format!("{verdict}: {}", rule(policy.rule))
         }
-        (Some(_) | None, Some(_) | None) => verdict,
+        (Some(_) | None, Some(_) | None) => match program(call) {
+            Some(program) => format!("{verdict}: program {program:?}"),
+            None => verdict,
+        },
     }
 }

@@ -122,9 +122,19 @@ mod tests {
     #[test]
     fn difference_has_removed_and_added_lines() {
         let shown = difference(r#"{"a":1,"b":2}"#, r#"{"a":1,"b":3}"#).into_string();
-        assert!(shown.contains("<del>- <bdi>  &quot;b&quot;: 2</bdi></del>"), "{shown}");
-        assert!(shown.contains("<ins>+ <bdi>  &quot;b&quot;: 3</bdi></ins>"), "{shown}");
-        assert!(difference("{}", "{}").into_string().contains("The texts are the same."));
+        assert!(
+            shown.contains("<del>- <bdi>  &quot;b&quot;: 2</bdi></del>"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("<ins>+ <bdi>  &quot;b&quot;: 3</bdi></ins>"),
+            "{shown}"
+        );
+        assert!(
+            difference("{}", "{}")
+                .into_string()
+                .contains("The texts are the same.")
+        );
     }
 
     #[test]
@@ -132,7 +142,10 @@ mod tests {
         let many: Vec<u32> = (0..LINES_MAX as u32 + 50).collect();
         let after = serde_json::to_string(&many).unwrap();
         let shown = difference("[]", &after).into_string();
-        assert!(shown.contains("The first 300 of 353 lines are shown."), "{shown}");
+        assert!(
+            shown.contains("The first 300 of 353 lines are shown."),
+            "{shown}"
+        );
         let long = format!("\"{}\"", "x".repeat(LINE_MAX + 10));
         let shown = difference("1", &long).into_string();
         assert!(shown.contains("(12 characters cut)"), "{shown}");

@@ -34,7 +34,11 @@ pub(in crate::report) fn erasures(told: &Told<'_>) -> Section {
 }
 
 fn erasure(told: &Told<'_>, id: SessionId, it: &Erasure) -> Markup {
-    let in_scope = told.contents.sessions.iter().any(|session| session.id == id);
+    let in_scope = told
+        .contents
+        .sessions
+        .iter()
+        .any(|session| session.id == id);
     html! {
         tr {
             th scope="row" {

@@ -15,7 +15,10 @@ pub(in crate::report) fn pauses(told: &Told<'_>) -> Section {
     let acts = told.contents.sessions.iter().flat_map(|it| &it.acts);
     let acts: Vec<&Act> = acts.filter(|it| is_pause(it)).collect();
     let notes = &told.contents.own.notes;
-    let of_pauses: Vec<_> = notes.iter().filter(|it| it.kind.ends_with("paused")).collect();
+    let of_pauses: Vec<_> = notes
+        .iter()
+        .filter(|it| it.kind.ends_with("paused"))
+        .collect();
     let others: Vec<_> = notes.iter().filter(|it| is_incident(&it.kind)).collect();
     let rows = html! {
         @for it in &of_pauses { (note(told, it.at, it.seq, &it.what)) }
@@ -45,7 +48,12 @@ pub(in crate::report) fn pauses(told: &Told<'_>) -> Section {
 
 /// True for the kinds of notes that no other section has.
 fn is_incident(kind: &str) -> bool {
-    let elsewhere = ["erasure_requested", "session_erased", "hold_placed", "hold_released"];
+    let elsewhere = [
+        "erasure_requested",
+        "session_erased",
+        "hold_placed",
+        "hold_released",
+    ];
     !kind.ends_with("paused") && !elsewhere.contains(&kind)
 }
 

@@ -7,6 +7,7 @@ use recount::session::{ObjectHash, Timestamp};
 
 use super::difference;
 use crate::contents::{SessionContents, TermsChange};
+use crate::disclosure::Disclose;
 use crate::report::frame::{Section, at, facts, more, number, numbered, said, table};
 use crate::report::told::{Told, object, session};
 
@@ -113,20 +114,32 @@ fn in_force(agents: &BTreeMap<&str, Vec<&TermsChange>>) -> Markup {
             (row.1, row.2) = (it.at, row.2 + 1);
         }
     }
-    let heads = ["Agent", "Program", "Policies", "Contracts", "First", "Last", "#Records"];
-    table("Policies and contracts in force", &heads, html! {
-        @for ((agent, program, policies, contracts), (first, last, records)) in &rows {
-            tr {
-                th scope="row" { (named(agent)) }
-                td { (said(program)) }
-                td { (object("policies", *policies)) }
-                td { (object("contracts", *contracts)) }
-                td { (at(*first)) }
-                td { (at(*last)) }
-                td.number { (number(records)) }
+    let heads = [
+        "Agent",
+        "Program",
+        "Policies",
+        "Contracts",
+        "First",
+        "Last",
+        "#Records",
+    ];
+    table(
+        "Policies and contracts in force",
+        &heads,
+        html! {
+            @for ((agent, program, policies, contracts), (first, last, records)) in &rows {
+                tr {
+                    th scope="row" { (named(agent)) }
+                    td { (said(program)) }
+                    td { (object("policies", *policies)) }
+                    td { (object("contracts", *contracts)) }
+                    td { (at(*first)) }
+                    td { (at(*last)) }
+                    td.number { (number(records)) }
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 fn named(agent: &str) -> Markup {
@@ -151,23 +164,36 @@ fn shown(told: &Told<'_>, change: &Change<'_>) -> Markup {
         }
     };
     let rows = [
-        ("First record", html! {
-            (at(first.at)) ", session " (session(first.session)) ", "
-            (told.record(first.session, first.seq)) ", " code { (first.kind) }
-        }),
-        ("Records", html! {
-            (number(change.records)) ", the last " (at(change.last_at))
-        }),
+        (
+            "First record",
+            html! {
+                (at(first.at)) ", session " (session(first.session)) ", "
+                (told.record(first.session, first.seq)) ", " code { (first.kind) }
+            },
+        ),
+        (
+            "Records",
+            html! {
+                (number(change.records)) ", the last " (at(change.last_at))
+            },
+        ),
         ("By", by),
         ("Policies", from_to("policies", policies, first.policies)),
-        ("Contracts", from_to("contracts", contracts, first.contracts)),
+        (
+            "Contracts",
+            from_to("contracts", contracts, first.contracts),
+        ),
     ];
     html! {
-        article {
+        article.long {
             h3 { "Change of agent " (named(change.agent)) }
             (facts(&rows))
-            (texts("policies", &terms.policies, policies, first.policies))
-            (texts("contracts", &terms.contracts, contracts, first.contracts))
+            @if told.contents.request.disclose == Disclose::None {
+                p.quiet { "The texts are withheld." }
+            } @else {
+                (texts("policies", &terms.policies, policies, first.policies))
+                (texts("contracts", &terms.contracts, contracts, first.contracts))
+            }
         }
     }
 }

@@ -71,7 +71,10 @@ mod tests {
         let text = "é".repeat(TEXT_MAX + 1);
         let shown = long(&text).into_string();
         assert_eq!(shown.matches('é').count(), TEXT_MAX);
-        assert!(shown.contains("2,000 of 2,001 characters are shown"), "{shown}");
+        assert!(
+            shown.contains("2,000 of 2,001 characters are shown"),
+            "{shown}"
+        );
         let whole = Hash::of_object(text.as_bytes()).to_string();
         assert!(shown.contains(&whole));
         assert!(!long(&"é".repeat(TEXT_MAX)).into_string().contains("cut"));

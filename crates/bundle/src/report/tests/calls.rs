@@ -1,4 +1,4 @@
-//! What the page says about calls.
+//! Calls on the page.
 
 use recount::session::{
     Actor, AllowFor, Command, Edits, Identity, InDoubt, Json, ToolConfirmation, ToolPolicy,
@@ -8,7 +8,7 @@ use recount_journal::Hash;
 use serde_json::json;
 
 use super::kit::{Kept, begun, bob, section, text};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 
 fn has(text: &str, wanted: &str) {
     assert!(text.contains(wanted), "{wanted:?} is missing in: {text}");
@@ -40,14 +40,26 @@ fn approval_says_what_was_shown_who_when_and_what_ran() {
     let session = kept.keep(&approved(&gated()), &gated());
     let shown = section(&kept.page(), "approvals");
     has(&shown, "1 approval. pay, approved by ada");
-    has(&shown, "“May it pay?” and the arguments {\"cents\":4200}, SHA-256 ");
+    has(
+        &shown,
+        "“May it pay?” and the arguments {\"cents\":4200}, SHA-256 ",
+    );
     has(&shown, &Hash::of_object(br#"{"cents":4200}"#).to_string());
     has(&shown, "Answered 2025-11-21 04:40:12.000 UTC, after 12 s");
-    has(&shown, "ada, verified by a token of https://login.example, role finance; acted as a");
+    has(
+        &shown,
+        "ada, verified by a token of https://login.example, role finance; acted as a",
+    );
     has(&shown, "Reason checked the invoice");
     has(&shown, "rule: approval required, of the policies policies/");
-    has(&shown, "start 1, by an approval, 2025-11-21 04:40:12.000 UTC, ended 2025-11-21 04:40:15");
-    has(&shown, "Outcome returned, 2025-11-21 04:40:15.000 UTC, record ");
+    has(
+        &shown,
+        "start 1, by an approval, 2025-11-21 04:40:12.000 UTC, ended 2025-11-21 04:40:15",
+    );
+    has(
+        &shown,
+        "Outcome returned, 2025-11-21 04:40:15.000 UTC, record ",
+    );
     has(&shown, &format!("session {}, record 4 (leaf 3)", session.0));
     has(&shown, "no proof: no checkpoint covers the answer");
 }
@@ -82,7 +94,10 @@ fn withheld_arguments_are_shown_by_their_hash() {
     kept.keep(&approved(&gated()), &gated());
     let page = crate::report::html(&kept.contents(Disclose::None));
     let shown = section(&page, "approvals");
-    has(&shown, "a text (withheld) and the arguments withheld, SHA-256 ");
+    has(
+        &shown,
+        "a text (withheld) and the arguments withheld, SHA-256 ",
+    );
     has(&shown, &Hash::of_object(br#"{"cents":4200}"#).to_string());
     has(&shown, "Reason withheld, SHA-256");
     for secret in ["4200", "May it pay?", "checked the invoice"] {
@@ -98,7 +113,9 @@ fn denial_expiry_and_refusal_are_told_apart() {
     let expiring = gated().expires_ms("pay", 60_000);
     kept.keep(&asked(&expiring).timed_out(), &expiring);
     let limited = toolbox().plain("look").per_session("look", 1);
-    let refused = begun(&limited).call("c1", "look", json!({})).call("c2", "look", json!({"n": 2}));
+    let refused = begun(&limited)
+        .call("c1", "look", json!({}))
+        .call("c2", "look", json!({"n": 2}));
     kept.keep(&refused, &limited);
     let shown = section(&kept.page(), "not-allowed");
     has(&shown, "1 request denied.");
@@ -123,7 +140,10 @@ fn cancelled_call_names_its_actor() {
     kept.keep(&cancelled, &tools);
     let shown = section(&kept.page(), "not-allowed");
     has(&shown, "1 call cancelled.");
-    has(&shown, "bob, user of the operating system; acted as a person not needed");
+    has(
+        &shown,
+        "bob, user of the operating system; acted as a person not needed",
+    );
 }
 
 #[test]
@@ -136,9 +156,30 @@ fn calls_without_a_person_are_grouped_by_rule() {
         .call("c3", "pay", json!({}));
     kept.keep(&calls, &tools);
     let shown = section(&kept.page(), "unasked");
-    has(&shown, "look allowed without approval: no policy asked policies/");
+    has(
+        &shown,
+        "look allowed without approval: no policy asked policies/",
+    );
     has(&shown, "pay approval not enforced: a drill policies/");
     has(&shown, "2 + 1 = 3 calls");
+}
+
+#[test]
+fn approval_by_a_program_is_no_approval_of_a_person() {
+    let mut kept = Kept::new();
+    let nightly = Actor::embedder("billing").as_program("nightly refunds");
+    let told = asked(&gated()).answered_by(nightly, ToolConfirmation::confirmed());
+    kept.keep(&told, &gated());
+    let page = kept.page();
+    has(
+        &section(&page, "approvals"),
+        "No call was approved by a person.",
+    );
+    let shown = section(&page, "unasked");
+    has(
+        &shown,
+        "pay approved automatically: program \"nightly refunds\" policies/",
+    );
 }
 
 #[test]
@@ -146,7 +187,11 @@ fn leave_has_its_grant_its_uses_and_its_end() {
     let mut kept = Kept::new();
     let tools = gated().may_allow_for_session("pay");
     let granted = asked(&tools).granted_for("ada", AllowFor::Count(5));
-    let leave = granted.facts().iter().rev().find(|it| it.event.kind() == "confirmation_answered");
+    let leave = granted
+        .facts()
+        .iter()
+        .rev()
+        .find(|it| it.event.kind() == "confirmation_answered");
     let leave = leave.unwrap().seq;
     let used = granted
         .call("c2", "pay", json!({"cents": 1}))
@@ -158,8 +203,14 @@ fn leave_has_its_grant_its_uses_and_its_end() {
     has(&shown, "1 standing leave granted.");
     has(&shown, "for 5 further calls 2 2025-11-21");
     has(&shown, "UTC by carol, record ");
-    has(&section(&page, "approvals"), "also allows later calls of the tool for 5 further calls");
-    has(&section(&page, "unasked"), "pay allowed by a standing leave");
+    has(
+        &section(&page, "approvals"),
+        "also allows later calls of the tool for 5 further calls",
+    );
+    has(
+        &section(&page, "unasked"),
+        "pay allowed by a standing leave",
+    );
 }
 
 #[test]
@@ -177,7 +228,10 @@ fn call_in_doubt_says_how_it_was_settled() {
     kept.keep(&doubted.denied("ada", None), &tools);
     let shown = section(&kept.page(), "doubts");
     has(&shown, "2 calls in doubt.");
-    has(&shown, "settled asked 2025-11-21 04:40:00.000 UTC: found to have had no effect by bob");
+    has(
+        &shown,
+        "settled asked 2025-11-21 04:40:00.000 UTC: found to have had no effect by bob",
+    );
     has(&shown, "still unknown asked");
 }
 
@@ -190,10 +244,19 @@ fn sums_add_up_over_every_column() {
     let tools = toolbox().plain("look");
     kept.keep(&begun(&tools).call("c1", "look", json!({})), &tools);
     let shown = section(&kept.page(), "population");
-    has(&shown, "Allowed by a person By a rule Denied by a person Not decided All");
+    has(
+        &shown,
+        "Allowed by a person By a rule Denied by a person Not decided All",
+    );
     has(&shown, "look 0 1 0 0 1 pay 1 0 1 1 3 All 1 1 1 1 4");
     has(&shown, "1 + 1 + 1 + 1 = 4 calls");
-    has(&shown, "Returned Denied Open All look 0 0 1 1 pay 1 1 1 3 All 1 1 2 4");
+    has(
+        &shown,
+        "Returned Denied Open All look 0 0 1 1 pay 1 1 1 3 All 1 1 2 4",
+    );
     has(&shown, "1 + 1 + 2 = 4 calls");
-    has(&shown, "Sessions of the journal 4 in scope + 0 outside the scope 4");
+    has(
+        &shown,
+        "Sessions of the journal 4 in scope + 0 outside the scope 4",
+    );
 }

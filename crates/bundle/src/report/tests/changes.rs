@@ -1,4 +1,4 @@
-//! What the page says about policies, pauses, erasures, holds, clocks and the scope.
+//! Policies, pauses, erasures, holds, clocks and the scope on the page.
 
 use recount::ledger::{ClockReading, ClockSync, PauseTarget};
 use recount::session::{Command, PauseCommand, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::kit::{Kept, begun, bob, read, section};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 
 fn has(text: &str, wanted: &str) {
     assert!(text.contains(wanted), "{wanted:?} is missing in: {text}");
@@ -31,6 +31,19 @@ fn change_of_policies_has_its_program_and_difference() {
 }
 
 #[test]
+fn withheld_policies_are_known_by_their_hash_alone() {
+    let mut kept = Kept::new();
+    let (before, after) = (toolbox().plain("pay"), toolbox().gated("pay"));
+    kept.keep(&begun(&before), &before);
+    kept.keep(&begun(&after), &after);
+    let page = crate::report::html(&kept.contents(Disclose::None));
+    let shown = section(&page, "policies");
+    has(&shown, "The texts are withheld.");
+    has(&shown, &after.policies().hash().to_string());
+    assert!(!shown.contains("May it pay?"), "{shown}");
+}
+
+#[test]
 fn sealed_policies_have_no_difference_without_the_key() {
     let mut kept = Kept::new();
     let (before, after) = (toolbox().plain("pay"), toolbox().gated("pay"));
@@ -39,11 +52,17 @@ fn sealed_policies_have_no_difference_without_the_key() {
     let ledger = recount::ledger::Ledger::new(kept.journal.clone());
     let contents = read(&ledger, &kept.leaves(), Disclose::All);
     let page = crate::report::html(&contents);
-    has(&section(&page, "policies"), "No program attached to a session in scope.");
+    has(
+        &section(&page, "policies"),
+        "No program attached to a session in scope.",
+    );
     let scope = section(&page, "scope");
     has(&scope, "2 sessions: sealed, no key store given");
     has(&scope, "2 sessions in scope sealed on record");
-    has(&section(&page, "population"), "2 not readable here + 0 read 2");
+    has(
+        &section(&page, "population"),
+        "2 not readable here + 0 read 2",
+    );
 }
 
 #[test]
@@ -57,9 +76,16 @@ fn pauses_of_sessions_and_of_the_journal_name_their_actor() {
     };
     kept.keep(&begun(&tools).commanded(Command::Pause(pause)), &tools);
     let reason = Some("the bank is down".to_owned());
-    block_on(kept.desk().pause(PauseTarget::Everything, reason, false, bob())).unwrap();
+    block_on(
+        kept.desk()
+            .pause(PauseTarget::Everything, reason, false, bob()),
+    )
+    .unwrap();
     let shown = section(&kept.page(), "pauses");
-    has(&shown, "bob paused the tool \"pay\" in the session: wrong prices");
+    has(
+        &shown,
+        "bob paused the tool \"pay\" in the session: wrong prices",
+    );
     has(&shown, "bob paused everything: the bank is down");
     assert_eq!(shown.matches("paused everything").count(), 1, "{shown}");
 }
@@ -73,7 +99,10 @@ fn erasure_says_what_remains() {
     block_on(kept.desk().erase(session, "ticket 17", bob())).unwrap();
     let page = kept.page();
     let shown = section(&page, "erasures");
-    has(&shown, "bob, user of the operating system; acted as a person ticket 17");
+    has(
+        &shown,
+        "bob, user of the operating system; acted as a person ticket 17",
+    );
     has(&shown, "What remains is the envelope of each record");
     assert!(!shown.contains("interrupted"), "{shown}");
     has(&section(&page, "scope"), "1 session: sealed, key erased");
@@ -84,11 +113,23 @@ fn hold_has_its_reason_and_its_release() {
     let kept = Kept::new();
     let by = json!({"name": "ada", "authenticated_by": "os_user"});
     let target = json!({"label": {"key": "matter", "value": "17"}});
-    kept.note("hold_placed", &json!({"target": target, "reason": "counsel", "by": by}));
-    kept.note("hold_placed", &json!({"target": target, "reason": "again", "by": by}));
-    kept.note("hold_released", &json!({"hold": 1, "reason": "settled", "by": by}));
+    kept.note(
+        "hold_placed",
+        &json!({"target": target, "reason": "counsel", "by": by}),
+    );
+    kept.note(
+        "hold_placed",
+        &json!({"target": target, "reason": "again", "by": by}),
+    );
+    kept.note(
+        "hold_released",
+        &json!({"hold": 1, "reason": "settled", "by": by}),
+    );
     let shown = section(&kept.page(), "erasures");
-    has(&shown, "counsel 1970-01-01 00:00:07.000 UTC by ada: settled, record 3");
+    has(
+        &shown,
+        "counsel 1970-01-01 00:00:07.000 UTC by ada: settled, record 3",
+    );
     has(&shown, "again in force");
 }
 
@@ -107,7 +148,10 @@ fn clock_that_was_set_is_an_anomaly() {
         block_on(ledger.observe_clock(&it)).unwrap();
     }
     let shown = section(&kept.page(), "clock");
-    has(&shown, "the clock was set back by 3600 s while a process ran");
+    has(
+        &shown,
+        "the clock was set back by 3600 s while a process ran",
+    );
     has(&shown, "2 observations, from ");
     has(&shown, "nothing about synchronisation in 2 of them");
 }

@@ -7,19 +7,22 @@ use recount::testing::toolbox;
 use serde_json::json;
 
 use super::kit::{Kept, begun, text};
-use crate::Disclose;
+use crate::disclosure::Disclose;
 use crate::report::html;
 
 /// A text that would have an effect on a page, a terminal or the order of letters.
 const EVIL: &str = "<script>alert(1)</script>\u{202e}esrever\u{200b}\u{1b}[31m\"'&";
 
 #[test]
-fn page_without_a_checkpoint_says_that_completeness_is_not_shown() {
+fn page_without_checkpoint_does_not_claim_completeness() {
     let kept = Kept::new();
     let page = text(&kept.page());
     assert!(page.contains("Consistent, not anchored."), "{page}");
     assert!(page.contains("Completeness is not shown."), "{page}");
-    assert!(page.contains("The journal has no signed checkpoint."), "{page}");
+    assert!(
+        page.contains("The journal has no signed checkpoint."),
+        "{page}"
+    );
     assert!(page.contains("Signing keys live not stated"), "{page}");
     assert!(!page.contains("Sound"), "{page}");
 }
@@ -32,7 +35,10 @@ fn checkpoint_on_record_alone_is_no_anchor() {
     kept.checkpoint();
     let page = text(&kept.page());
     assert!(page.contains("Completeness is not shown."), "{page}");
-    assert!(page.contains("the latest covers the first 3 records"), "{page}");
+    assert!(
+        page.contains("the latest covers the first 3 records"),
+        "{page}"
+    );
     assert!(!page.contains("Sound"), "{page}");
 }
 
@@ -47,8 +53,14 @@ fn checkpoint_from_outside_is_an_anchor() {
     assert!(contents.anchor(&outside, &kept.leaves()));
     contents.statements.keys_live = Some("in a device of the notary".to_owned());
     let page = text(&html(&contents));
-    assert!(page.contains("Sound, anchored to the checkpoint of 3 records."), "{page}");
-    assert!(page.contains("as the operator states: in a device of the notary"), "{page}");
+    assert!(
+        page.contains("Sound, anchored to the checkpoint of 3 records."),
+        "{page}"
+    );
+    assert!(
+        page.contains("as the operator states: in a device of the notary"),
+        "{page}"
+    );
     assert!(!page.contains("Completeness is not shown."), "{page}");
 
     // A checkpoint of another journal is none.
@@ -65,17 +77,29 @@ fn hostile_content_has_no_effect() {
     let mut kept = Kept::new();
     let tools = toolbox().gated("pay");
     let yes = ToolConfirmation::confirmed().with_reason(EVIL);
-    let told = recount::testing::history().opened(EVIL).attached(&tools).connected();
+    let told = recount::testing::history()
+        .opened(EVIL)
+        .attached(&tools)
+        .connected();
     let told = told.call("c1", "pay", json!({"to": EVIL, EVIL: 1}));
     let told = told.answered_by(Actor::token(EVIL), yes);
-    kept.keep(&told.returned(json!({})).call("c2", EVIL, json!({})), &tools);
+    kept.keep(
+        &told.returned(json!({})).call("c2", EVIL, json!({})),
+        &tools,
+    );
     let mut contents = kept.contents(Disclose::All);
     contents.statements.keys_live = Some(EVIL.to_owned());
     contents.statements.journal = Some(EVIL.to_owned());
     contents.request.written_by.program = EVIL.to_owned();
     let page = html(&contents);
-    assert!(!page.contains("<script"), "a tag of the content is in the page");
-    assert!(!page.contains(['\u{202e}', '\u{200b}', '\u{1b}']), "an unseen character is in it");
+    assert!(
+        !page.contains("<script"),
+        "a tag of the content is in the page"
+    );
+    assert!(
+        !page.contains(['\u{202e}', '\u{200b}', '\u{1b}']),
+        "an unseen character is in it"
+    );
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;<span class=\"unseen\""));
 }
 
@@ -84,12 +108,22 @@ fn page_refers_to_nothing_outside_of_the_bundle() {
     let page = Kept::new().page();
     assert!(page.starts_with("<!DOCTYPE html>"));
     assert!(page.contains("default-src 'none'"));
-    for outside in ["<script", "<img", "<link", "src=", "url(", "@import", "http-equiv=\"refresh"] {
+    for outside in [
+        "<script",
+        "<img",
+        "<link",
+        "src=",
+        "url(",
+        "@import",
+        "http-equiv=\"refresh",
+    ] {
         assert!(!page.contains(outside), "{outside}");
     }
     let links = page.split("href=\"").skip(1);
     for link in links.map(|it| it.split('"').next().unwrap()) {
-        let id = link.strip_prefix('#').unwrap_or_else(|| unreachable!("{link}"));
+        let id = link
+            .strip_prefix('#')
+            .unwrap_or_else(|| unreachable!("{link}"));
         assert!(page.contains(&format!("id=\"{id}\"")), "no section {id}");
     }
 }
@@ -98,7 +132,10 @@ fn page_refers_to_nothing_outside_of_the_bundle() {
 fn page_never_claims_to_fulfil_a_clause() {
     let mut kept = Kept::new();
     let tools = toolbox().gated("pay");
-    kept.keep(&begun(&tools).call("c1", "pay", json!({})).granted("ada"), &tools);
+    kept.keep(
+        &begun(&tools).call("c1", "pay", json!({})).granted("ada"),
+        &tools,
+    );
     let page = kept.page().to_lowercase();
     for word in ["compliant", "certified", "satisfies", "fulfils"] {
         assert!(!page.contains(word), "{word}");
@@ -112,7 +149,9 @@ fn page_never_claims_to_fulfil_a_clause() {
 fn page_of_many_approvals_stays_small_and_whole() {
     let mut kept = Kept::new();
     let tools = toolbox().gated("pay");
-    let told = begun(&tools).call("c1", "pay", json!({"cents": 4200})).granted("ada");
+    let told = begun(&tools)
+        .call("c1", "pay", json!({"cents": 4200}))
+        .granted("ada");
     kept.keep(&told.returned(json!({})), &tools);
     let mut contents = kept.contents(Disclose::All);
     let call = contents.sessions[0].calls[0].clone();

@@ -11,7 +11,10 @@ use recount_journal::seal::{KeyStore, MemoryKeyStore};
 use recount_journal::{Durability, Journal, MemoryJournal, block_on, own_append};
 use uuid::Uuid;
 
-use crate::{Contents, Disclose, Request, Scope, WrittenBy};
+use crate::contents::Contents;
+use crate::disclosure::Disclose;
+use crate::request::{Request, WrittenBy};
+use crate::scope::Scope;
 
 /// A journal in memory.
 pub(super) struct Kept {
@@ -57,7 +60,10 @@ impl Kept {
         self.sessions += 1;
         let id = SessionId(Uuid::from_u128(self.sessions));
         let library = told.session().library().clone();
-        let session = told.facts().iter().fold(Session::with_library(id, library), evolve);
+        let session = told
+            .facts()
+            .iter()
+            .fold(Session::with_library(id, library), evolve);
         let ledger = self.ledger();
         let open = open_work(&Session::new(id));
         let (objects, _) = seal.terms(id, tools.catalog(), tools.policies()).unwrap();
@@ -83,7 +89,8 @@ impl Kept {
         let root = leaves.root_at(size).unwrap();
         let checkpoint = Checkpoint::new("example.com/journal", size, root).unwrap();
         let mut note = Note::new(checkpoint.to_string()).unwrap();
-        note.sign(&PrivateKey::generate("example.com/journal").unwrap()).unwrap();
+        note.sign(&PrivateKey::generate("example.com/journal").unwrap())
+            .unwrap();
         let note = note.to_string();
         let body = serde_json::to_value(SignedCheckpoint { size, note }).unwrap();
         self.note(CHECKPOINT_SIGNED, &body);
@@ -143,8 +150,15 @@ pub(super) fn text(page: &str) -> String {
         }
         out.push_str(text);
     }
-    let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
-    let out = plain.iter().fold(out, |out, (from, to)| out.replace(from, to));
+    let plain = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&amp;", "&"),
+    ];
+    let out = plain
+        .iter()
+        .fold(out, |out, (from, to)| out.replace(from, to));
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
