@@ -36,8 +36,8 @@ pub(crate) struct Evidence {
     out: PathBuf,
     #[command(flatten)]
     scope: ScopeOptions,
-    /// The records to show whole: none, those about approvals, or all. Of other records in scope the
-    /// bundle has the envelope.
+    /// The records to show whole: none, those about approvals, or all. Of other records in scope
+    /// the bundle has the envelope.
     #[arg(long, value_name = "none|approvals|all", default_value_t)]
     disclose: Disclose,
     /// Shows only a sample of so many calls, of those that --disclose would show.
