@@ -135,7 +135,10 @@ impl Evidence {
         let meter = Meter::new("Reading the sessions");
         let progress = |done, total| meter.show(done, total);
         let mut contents = Contents::read(&ledger, request, &leaves, progress).await?;
-        self.stated.add(&self.path, &mut contents, &leaves)?;
+        let stated = &self.stated;
+        stated
+            .add(&self.path, &mut contents, &leaves, screen)
+            .await?;
         drop(meter);
         let meter = Meter::new("Writing the bundle");
         let progress = |done, total| meter.show(done, total);
