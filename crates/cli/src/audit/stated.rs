@@ -55,6 +55,6 @@ impl Stated {
         }
         let records = count(checkpoint.size, "record");
         let what = format!("the journal does not begin with the {records} of this checkpoint");
-        Err(damaged("not-continued", what))
+        Err(damaged("other-tree", what))
     }
 }

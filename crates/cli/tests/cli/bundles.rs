@@ -212,3 +212,43 @@ fn unfit_options_and_places_are_refused() {
     });
     assert_eq!(parts.count(), 0);
 }
+
+/// The page names a checkpoint from elsewhere only if the journal continues it.
+#[test]
+fn page_is_anchored_to_a_checkpoint_that_it_continues() {
+    let (bench, _) = signed();
+    let page = |bundle: &str| {
+        fs::read_to_string(bench.path(bundle).join("report.html")).unwrap_or_default()
+    };
+    bench.run("evidence demo --out alone").ends_with(0);
+    let alone = page("alone");
+    assert!(alone.contains("Consistent, not anchored."), "{alone}");
+    assert!(alone.contains("Completeness is not shown."), "{alone}");
+    let command =
+        "evidence demo --out told --checkpoint kept --public-key public --keys-live notary";
+    bench.run(command).ends_with(0);
+    let told = page("told");
+    let sound = "Sound, anchored to the checkpoint of ";
+    for words in [
+        sound,
+        "as the operator states: <bdi>notary</bdi>",
+        "<bdi>demo</bdi>",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let kept = fs::read_to_string(bench.path("kept")).unwrap_or_default();
+    let root = kept.lines().nth(2).unwrap_or_default();
+    bench.write(
+        "other",
+        &kept.replace(root, &format!("{}=", "A".repeat(43))),
+    );
+    let unsigned = bench.run("evidence demo --out other-1 --checkpoint other");
+    unsigned
+        .ends_with(4)
+        .prints_error(&["the journal does not begin with the "]);
+    let signed = bench.run("evidence demo --out other-2 --checkpoint other --public-key public");
+    signed
+        .ends_with(4)
+        .prints_error(&["error[forged-checkpoint]"]);
+    assert!(!bench.path("other-1").exists() && !bench.path("other-2").exists());
+}
