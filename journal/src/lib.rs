@@ -24,7 +24,7 @@ pub use follow_place::FollowPlace;
 pub use hash::{Hash, NotAHash};
 pub use journal::{BoxFuture, Commit, Journal, Space, Span, block_on};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};
-pub use maintenance::export::export;
+pub use maintenance::export::{export, export_shown};
 pub use maintenance::export_writer::ExportWriter;
 pub use maintenance::import::{Imported, import, import_then};
 pub use maintenance::read_export::read_export;

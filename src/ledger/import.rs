@@ -242,3 +242,8 @@ fn key<'k>(
     }
     known.as_ref().ok_or(Error::Sealed { session })
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[path = "import_tests.rs"]
+mod tests;

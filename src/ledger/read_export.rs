@@ -24,8 +24,9 @@ pub struct ExportRead {
 /// Reads an export of all sessions or of one into memory.
 ///
 /// The file is verified as in [`import`](super::import()). Unlike an import, this also reads a file
-/// that has only some sessions of a journal, sessions that are sealed and whose key is not in `keys`, and those that only another version can
-/// fold. Memory is needed for all records and objects of the export.
+/// that has only some sessions of a journal, sessions that are sealed and whose key is not in
+/// `keys`, and those that only another version can fold. Memory is needed for all records and
+/// objects of the export.
 ///
 /// ```
 /// use recount_journal::block_on;

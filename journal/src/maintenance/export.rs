@@ -32,6 +32,34 @@ pub async fn export(
     session: Option<Uuid>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, Error> {
+    export_shown(journal, session, out, |_| None).await
+}
+
+/// Like [`export`], but withholds records: `shown` returns the JSON to show in place of a body.
+/// Only objects that are named by what is shown are written.
+///
+/// ```
+/// use recount_journal::{Journal, MemoryJournal, block_on, export_shown, own_append, verify};
+/// use recount_journal::Actor;
+/// # let journal = MemoryJournal::new();
+/// block_on(journal.append(own_append(None, 0, Actor::new("engine"), "noted", "{\"pin\":7}")))?;
+/// let mut file = Vec::new();
+/// block_on(export_shown(&journal, None, &mut file, |_| Some("{}".to_owned())))?;
+/// assert!(!String::from_utf8_lossy(&file).contains("pin"));
+/// let report = verify::export(&file[..])?;
+/// assert!(report.is_sound());
+/// assert_eq!(report.withheld, 1);
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`export`]; [`Error::Io`] also if what is shown is no JSON.
+pub async fn export_shown(
+    journal: &dyn Journal,
+    session: Option<Uuid>,
+    out: &mut (impl Write + Send),
+    mut shown: impl FnMut(&Line) -> Option<String> + Send,
+) -> Result<Trailer, Error> {
     let mut writer = ExportWriter::new(out);
     let end = journal.position().await?;
     let last = match session {
@@ -46,7 +74,8 @@ pub async fn export(
             if session.is_none_or(|it| it == *stream) {
                 writer.at(leaf)?;
                 for line in lines {
-                    record(journal, *stream, line, &mut writer).await?;
+                    let shown = shown(line);
+                    record(journal, *stream, (line, shown), &mut writer).await?;
                 }
                 written += lines.len() as u64;
             }
@@ -60,12 +89,13 @@ pub async fn export(
 async fn record<W: Write>(
     journal: &dyn Journal,
     stream: Uuid,
-    line: &Line,
+    (line, shown): (&Line, Option<String>),
     writer: &mut ExportWriter<W>,
 ) -> Result<(), Error> {
     // The predecessor hash in each record is not an object.
     let prev = writer.head(stream).map_or(Hash::ZERO, |head| head.hash);
-    for hash in mentioned(line.bytes()) {
+    let read = shown.as_ref().map_or(line.bytes(), |it| it.as_bytes());
+    for hash in mentioned(read) {
         if hash != prev
             && !writer.has_object(hash)
             && let Some(bytes) = journal.object(hash).await?
@@ -73,7 +103,10 @@ async fn record<W: Write>(
             writer.object(hash, &bytes)?;
         }
     }
-    writer.record(line)
+    match shown {
+        Some(body) => writer.withheld(line, &body),
+        None => writer.record(line),
+    }
 }
 
 /// Iterates over all runs of exactly 64 lower-case hex digits.

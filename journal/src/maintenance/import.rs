@@ -84,11 +84,11 @@ pub struct Imported {
 /// ```
 ///
 /// # Errors
-/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::PartialExport`] if it
-/// does not have all records; [`Error::Occupied`] if the
-/// destination exists; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and
-/// [`Error::Refused`] for records that no journal accepts; [`Error::Io`]; and the errors of
-/// `open_work`. Nothing is left behind.
+/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::PartialExport`] if
+/// it does not have all records; [`Error::Occupied`] if the destination exists;
+/// [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for
+/// records that no journal accepts; [`Error::Io`]; and the errors of `open_work`. Nothing is left
+/// behind.
 pub fn import<E: From<Error>>(
     reader: impl BufRead + Send,
     to: impl AsRef<Path>,

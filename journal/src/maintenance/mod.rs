@@ -4,7 +4,8 @@
 //! never calls one. No operation interprets records.
 //!
 //! Read `verify` first, then `backup`, `export` with `export_writer`, and `import` (a journal as a
-//! file of lines), `repair` and `compact`. `read_export` is an import into memory. The others import only `verify`.
+//! file of lines), `repair` and `compact`. `read_export` is an import into memory. The others
+//! import only `verify`.
 
 pub mod backup;
 pub(crate) mod compact;

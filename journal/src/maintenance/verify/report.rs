@@ -89,8 +89,8 @@ impl Report {
         }
     }
 
-    /// Compares the report with a root that was kept elsewhere, of either order. A different root is
-    /// a finding.
+    /// Compares the report with a root that was kept elsewhere, of either order. A different root
+    /// is a finding.
     ///
     /// ```
     /// use recount_journal::verify::{self, Integrity};

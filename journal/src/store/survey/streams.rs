@@ -150,7 +150,8 @@ impl Streams {
             .collect()
     }
 
-    /// Returns the root of the tree over all records, stream after stream in the order of their ids.
+    /// Returns the root of the tree over all records, stream after stream in the order of their
+    /// ids.
     pub(crate) fn root_by_stream(&self) -> Hash {
         let leaves = self.streams.values().flat_map(|it| it.leaves.iter());
         leaves.copied().collect::<Frontier>().root()
