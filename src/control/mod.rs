@@ -14,6 +14,7 @@ mod client;
 mod connection;
 mod error;
 mod file;
+mod look;
 mod message;
 mod one_answer;
 pub mod os_user;
@@ -28,6 +29,7 @@ pub use address::{Address, CONTROL_FILES};
 pub use claimed::wrong_with_name;
 pub use client::{Answered, Client, read};
 pub use error::{ConnectError, Unanswered};
+pub use look::Look;
 #[doc(hidden)]
 pub use message::ticket;
 pub use message::{Request, checked, confirmation, finding};

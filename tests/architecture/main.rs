@@ -170,6 +170,7 @@ fn the_tree_keeps_to_the_design() {
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("notify", root.join("crates/notify/src")),
+        ("reads", root.join("crates/reads/src")),
         ("server", root.join("crates/server/src")),
         ("traces", root.join("crates/traces/src")),
         ("session", root.join("crates/session/src")),
@@ -266,8 +267,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "bundle" | "cli" | "evidence" | "mcp" | "notify" | "server" | "simulator" | "telling"
-        | "text" | "tool" | "traces" | "wire" => {}
+        "bundle" | "cli" | "evidence" | "mcp" | "notify" | "reads" | "server" | "simulator"
+        | "telling" | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

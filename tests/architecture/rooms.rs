@@ -189,6 +189,13 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/reads/src",
+        path: "crate",
+        order: &[
+            "read", "days", "bodies", "recorded", "windows", "writer", "recorder",
+        ],
+    },
+    Part {
         folder: "crates/traces/src",
         path: "crate",
         order: &["content", "span", "otlp", "projection", "reading", "live"],
@@ -198,12 +205,14 @@ const PARTS: &[Part] = &[
         path: "crate",
         order: &[
             "problems",
+            "reading",
             "access",
             "requests",
             "catalogue",
             "driving",
             "metrics",
             "service",
+            "on_record",
             "streams",
             "routes",
             "pages",

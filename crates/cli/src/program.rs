@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::audit::{Audit, Evidence};
+use crate::audit::{Audit, Evidence, Reads};
 use crate::demo::{Demo, Service};
 use crate::development::{Fixtures, Policy, Simulate};
 use crate::failures::{Exit, Failure};
@@ -142,6 +142,7 @@ enum Command {
     Policy(Policy),
     Audit(Audit),
     Evidence(Box<Evidence>),
+    Reads(Reads),
     #[command(subcommand)]
     Fixture(Fixtures),
 }
@@ -244,6 +245,7 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Policy(it) => it.run(screen).await,
         Command::Audit(it) => it.run(screen).await,
         Command::Evidence(it) => it.run(screen).await,
+        Command::Reads(it) => it.run(screen).await,
         Command::Fixture(it) => it.run(screen).await,
     }
 }

@@ -103,6 +103,9 @@ mod platforms;
 mod program;
 #[path = "cli/quorum.rs"]
 mod quorum;
+#[cfg(all(feature = "serve", unix))]
+#[path = "cli/reads.rs"]
+mod reads;
 #[path = "cli/redacted.rs"]
 mod redacted;
 #[cfg(all(feature = "serve", unix))]

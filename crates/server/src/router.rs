@@ -12,12 +12,13 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, authenticate, check_site};
 use crate::metrics::count;
+use crate::on_record::put_on_record;
 use crate::openapi::{Outline, complete};
 use crate::pages;
 use crate::problems::{Code, Problem};
 use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
-use crate::routes::reports::{audit, checking, export, metrics};
+use crate::routes::reports::{audit, checking, export, metrics, reads};
 use crate::routes::{
     account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, records,
     sessions, sinks,
@@ -51,6 +52,7 @@ impl Service {
         let guarded = guarded()
             .route_layer(from_fn_with_state(self.answers.clone(), run_once))
             .merge(unrepeated())
+            .route_layer(from_fn_with_state(self.clone(), put_on_record))
             .route_layer(from_fn_with_state(access.clone(), authenticate))
             .route_layer(site());
         let frame = from_fn_with_state(self.clone(), pages::check);
@@ -113,6 +115,7 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(audit::decisions))
         .routes(routes!(export::get))
         .routes(routes!(metrics::get))
+        .routes(routes!(reads::list))
 }
 
 /// The routes of programs that drive sessions and run calls.

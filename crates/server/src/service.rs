@@ -6,6 +6,7 @@ use std::time::Duration;
 use recount::Engine;
 use recount_journal::Error as JournalError;
 use recount_notify::Notifier;
+use recount_reads::Recorder;
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -73,6 +74,8 @@ pub struct Service {
     pub(crate) document: Arc<OnceLock<String>>,
     /// The notifications, if the service has any.
     pub(crate) notifier: Option<Notifier>,
+    /// The recorder of reads, if they are recorded.
+    pub(crate) reads: Option<Recorder>,
     draining: Arc<watch::Sender<bool>>,
 }
 
@@ -95,6 +98,7 @@ impl Service {
             body_time: BODY_TIME_MAX,
             document: Arc::default(),
             notifier: None,
+            reads: None,
             draining: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -152,6 +156,36 @@ impl Service {
     pub fn notifications(self, notifier: Notifier) -> Service {
         Service {
             notifier: Some(notifier),
+            ..self
+        }
+    }
+
+    /// Records every read of sessions, and every attempt that is refused, in an access journal. An
+    /// answer goes out once its read is durable.
+    ///
+    /// ```
+    /// # async fn example(journal: std::path::PathBuf) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use recount::Engine;
+    /// use recount::engine::SystemClock;
+    /// use recount::journal::DiskJournal;
+    /// use recount_reads::{Recorder, Settings};
+    /// use recount_server::{Access, Service};
+    ///
+    /// let engine = Engine::builder(&journal).open().await?;
+    /// let beside = Arc::new(DiskJournal::open(journal.with_extension("access"))?);
+    /// let clock = SystemClock::shared();
+    /// let recorder = Recorder::start(beside, clock, Settings::default()).await?;
+    /// let service = Service::new(engine, Access::none()).recording_reads(recorder.clone());
+    /// // At the end, before the journal beside is closed.
+    /// recorder.stop().await;
+    /// # let _ = service;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn recording_reads(self, recorder: Recorder) -> Service {
+        Service {
+            reads: Some(recorder),
             ..self
         }
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use recount_journal::seal::KeyStore;
 use recount_journal::{DiskJournal, Journal, MemoryJournal};
 
-use crate::control::Reloaded;
+use crate::control::{Look, Reloaded};
 use crate::engine::agents::agent::Agent;
 use crate::engine::clock::{Clock, SystemClock};
 use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;
 use crate::engine::notify::notices::Notices;
-use crate::engine::serving::engine::{Engine, Reload};
+use crate::engine::serving::engine::{Engine, OnLook, Reload};
 use crate::ledger::{Ledger, UnknownKinds};
 
 /// The builder of an engine; [`open`](EngineBuilder::open) checks all settings at once.
@@ -30,6 +30,7 @@ pub struct EngineBuilder {
     pub(in crate::engine) notices: Notices,
     control: Control,
     reload: Option<Reload>,
+    on_look: Option<OnLook>,
 }
 
 /// The place of the control file.
@@ -82,6 +83,7 @@ impl EngineBuilder {
             notices: Notices::default(),
             control: Control::BesideJournal,
             reload: None,
+            on_look: None,
         }
     }
 
@@ -274,6 +276,27 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets a function that is called before the answer to a control request that reads sessions,
+    /// for example to put the read on record. Its error refuses the request.
+    ///
+    /// ```
+    /// use recount::engine::Engine;
+    ///
+    /// let builder = Engine::builder("./journal").on_look(|look| async move {
+    ///     println!("{} looks at {}", look.by.name, look.request);
+    ///     Ok(())
+    /// });
+    /// # let _ = builder;
+    /// ```
+    pub fn on_look<F, Fut>(mut self, look: F) -> EngineBuilder
+    where
+        F: Fn(Look) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.on_look = Some(Box::new(move |it| Box::pin(look(it))));
+        self
+    }
+
     /// Sets an open journal, such as one that a test can make fail.
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> EngineBuilder {
         self.place = Place::Given(journal);
@@ -327,6 +350,9 @@ impl EngineBuilder {
         if let Some(reload) = self.reload {
             // The engine is new, so none is set.
             let _ = engine.inner.reload.set(reload);
+        }
+        if let Some(look) = self.on_look {
+            let _ = engine.inner.on_look.set(look);
         }
         let mut mistakes = Vec::new();
         let names: Vec<String> = self.agents.iter().map(|(name, _)| name.clone()).collect();

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use crate::control::Reloaded;
+use crate::control::{Look, Reloaded};
 use crate::engine::agents::agent::Agent;
 use crate::engine::agents::changed::ChangedAgents;
 use crate::engine::agents::extractors::Turn;
@@ -84,11 +84,17 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) followers: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
     /// Reads the configuration of the embedding program anew.
     pub(in crate::engine) reload: OnceLock<Reload>,
+    /// Notes what an operator looks at.
+    pub(in crate::engine) on_look: OnceLock<OnLook>,
 }
 
 /// Reads a configuration anew.
 pub(in crate::engine) type Reload =
     Box<dyn Fn(Engine) -> BoxFuture<'static, Reloaded> + Send + Sync>;
+
+/// Notes what an operator looks at. The error refuses it.
+pub(in crate::engine) type OnLook =
+    Box<dyn Fn(Look) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 impl Engine {
     pub(in crate::engine) fn new(
@@ -115,6 +121,7 @@ impl Engine {
             alarm_task: Mutex::default(),
             followers: Mutex::default(),
             reload: OnceLock::new(),
+            on_look: OnceLock::new(),
         };
         Engine {
             inner: Arc::new(inner),

@@ -19,7 +19,7 @@ use crate::writing::{MANIFEST, sha256};
 
 const RECORDS: &str = "records.jsonl";
 
-/// What is known about a journal from elsewhere.
+/// Knowledge about a journal from elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
     /// Public keys. If there are any, one of them must have signed the latest checkpoint.

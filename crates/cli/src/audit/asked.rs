@@ -100,7 +100,7 @@ pub(super) fn range(
 }
 
 /// The first moment of a time or a day.
-fn begin(text: &str) -> Result<Timestamp, Failure> {
+pub(super) fn begin(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
         Time::Day(day) => midnight(text, day),
@@ -108,7 +108,7 @@ fn begin(text: &str) -> Result<Timestamp, Failure> {
 }
 
 /// The first moment after a time or a day.
-fn end(text: &str) -> Result<Timestamp, Failure> {
+pub(super) fn end(text: &str) -> Result<Timestamp, Failure> {
     match time(text)? {
         Time::Moment(at) => Ok(at),
         Time::Day(day) => {

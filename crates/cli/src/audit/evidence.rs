@@ -36,8 +36,8 @@ pub(crate) struct Evidence {
     out: PathBuf,
     #[command(flatten)]
     scope: ScopeOptions,
-    /// The records to show whole: none, those about approvals, or all. Of other records in scope the
-    /// bundle has the envelope.
+    /// The records to show whole: none, those about approvals, or all. Of other records in scope
+    /// the bundle has the envelope.
     #[arg(long, value_name = "none|approvals|all", default_value_t)]
     disclose: Disclose,
     /// Shows only a sample of so many calls, of those that --disclose would show.
@@ -175,6 +175,12 @@ impl Evidence {
                  they are in it",
                 count(unread, "session")
             )),
+        }
+        if written.checkpoints_of_another_tree > 0 {
+            notes.push(format!(
+                "{} on record sign another tree: the journal was imported, or rewritten",
+                count(written.checkpoints_of_another_tree, "checkpoint")
+            ));
         }
         notes.push(match written.checkpoint {
             None => "the journal has no signed checkpoint, so nothing anchors the bundle: \

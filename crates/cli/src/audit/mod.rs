@@ -5,8 +5,8 @@
 //!
 //! Read `decisions` first, the command; `asked` is its filter. `table`, `csv` and `html` are the
 //! formats; `html_call` is one call of the report, `timelines` its pictures, `proof` its verdict.
-//! `clock` is the command about the clocks behind the times of the records, `evidence` the one that
-//! writes a bundle.
+//! `clock` is the command about the clocks behind the times of the records, `reads` the one about
+//! who read sessions, `evidence` the one that writes a bundle.
 
 mod asked;
 mod clock;
@@ -16,9 +16,11 @@ mod evidence;
 mod html;
 mod html_call;
 mod proof;
+mod reads;
 mod stated;
 mod table;
 mod timelines;
 
 pub(crate) use decisions::Audit;
 pub(crate) use evidence::Evidence;
+pub(crate) use reads::Reads;

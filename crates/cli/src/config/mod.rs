@@ -7,8 +7,8 @@
 //! it. `document` and `section` read TOML with places, `reading`, `access_reading` and
 //! `agent_reading` the settings, `environment` the variables. `agents` and `tool_files` read the
 //! files that agents name, `identities` makes what `[access]` describes, `checks` finds what refers
-//! to nothing. `traces`, `checkpoints` and `notify` have the sections of their own. `schema` is the
-//! JSON Schema, with `access_schema`.
+//! to nothing. `traces`, `checkpoints`, `reads` and `notify` have the sections of their own.
+//! `schema` is the JSON Schema, with `access_schema`.
 
 mod access_reading;
 mod access_schema;
@@ -23,6 +23,7 @@ mod loading;
 mod mistake;
 mod notify;
 mod reading;
+mod reads;
 mod schema;
 mod section;
 mod settings;

@@ -9,12 +9,13 @@ use super::checkpoints::checkpoints;
 use super::document::{self, Node};
 use super::mistake::{Mistake, Place};
 use super::notify;
+use super::reads::reads;
 use super::section::{Given, Mistakes, Section};
 use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 11] = [
+pub(super) const TOP: [&str; 12] = [
     "listen",
     "journal",
     "keys",
@@ -23,6 +24,7 @@ pub(super) const TOP: [&str; 11] = [
     "limits",
     "traces",
     "checkpoints",
+    "reads",
     "sinks",
     "routes",
     "agents",
@@ -89,6 +91,10 @@ fn settings(file: &Section<'_>) -> Settings {
             .unwrap_or_default(),
         traces: file.section("traces").and_then(|it| traces(&it)),
         checkpoints: file.section("checkpoints").and_then(|it| checkpoints(&it)),
+        reads: file
+            .section("reads")
+            .map(|it| reads(&it))
+            .unwrap_or_default(),
         sinks,
         routes,
         agents: agents

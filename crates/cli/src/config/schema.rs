@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::access_schema::access;
-use super::{checkpoints, notify, traces};
+use super::{checkpoints, notify, reads, traces};
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -72,6 +72,11 @@ fn file() -> Value {
                 "checkpoints",
                 checkpoints::schema(),
                 "The signed checkpoints of the journal. docs/evidence.md describes them.",
+            ),
+            (
+                "reads",
+                reads::schema(),
+                "The recording of who reads sessions. docs/access.md describes it.",
             ),
             (
                 "sinks",
@@ -368,7 +373,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{access_reading, agent_reading, checkpoints, notify, reading, traces};
+    use crate::config::{
+        access_reading, agent_reading, checkpoints, notify, reading, reads, traces,
+    };
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -397,6 +404,7 @@ mod tests {
         assert_eq!(of("/properties/checkpoints"), checkpoints);
         let anchors = of("/properties/checkpoints/properties/anchors/items");
         assert_eq!(anchors, all(&checkpoints::ANCHOR));
+        assert_eq!(of("/properties/reads"), all(&reads::READS));
         assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
         assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));
         assert_eq!(of("/$defs/agent"), all(&agent_reading::AGENT));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::checkpoints::CheckpointSettings;
 use super::mistake::Place;
 use super::notify::{RouteSettings, SinkSettings};
+use super::reads::ReadsSettings;
 use super::section::Given;
 use super::traces::TracesSettings;
 use recount::engine::Transcripts;
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) traces: Option<TracesSettings>,
     /// The checkpoints of the journal, if any are made.
     pub(crate) checkpoints: Option<CheckpointSettings>,
+    /// The recording of reads.
+    pub(crate) reads: ReadsSettings,
     /// The sinks of notifications.
     pub(crate) sinks: Vec<SinkSettings>,
     /// The routes to them.

@@ -17,5 +17,6 @@ pub(crate) mod unknown_kinds;
 pub(crate) mod verdict;
 
 pub(crate) use keys::Keys;
+pub(crate) use opening::access_path;
 pub(crate) use source::{PATIENCE, Source};
 pub(crate) use unknown_kinds::UnknownKinds;

@@ -1,6 +1,6 @@
 //! Opening a journal for a command. A missing journal is never created here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +23,13 @@ pub(crate) fn trust_others() {
 
 pub(crate) fn trusts_others() -> bool {
     TRUSTS_OTHERS.load(Ordering::Relaxed)
+}
+
+/// The access journal beside a journal: `JOURNAL.access`.
+pub(crate) fn access_path(journal: &Path) -> PathBuf {
+    let mut path = journal.as_os_str().to_owned();
+    path.push(".access");
+    path.into()
 }
 
 /// The settings for opening the journal at `path`, with those of the command line and environment.

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::agents;
 use super::behind::checkpoints::{self, Signing};
 use super::behind::clock;
+use super::behind::reads::Reads;
 use super::behind::traces::{self, Traces};
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::notify::{self, Notifications};
@@ -58,6 +59,7 @@ struct Running {
     traces: Traces,
     signing: Signing,
     notifications: Notifications,
+    reads: Option<Reads>,
 }
 
 impl Serve {
@@ -99,7 +101,7 @@ impl Serve {
             () = stop.asked() => return Ok(Exit::Ok),
             agents = agents::with_servers(&config.settings, agents) => agents?,
         };
-        let engine = start::open(&config, agents, reloader.clone()).await?;
+        let (engine, reads) = start::open(&config, agents, reloader.clone()).await?;
         // Until the service ends.
         let _clock = clock::watch(engine.ledger().clone(), clock::of_system()).await;
         let traces = traces::start(&config, &engine).await?;
@@ -112,7 +114,10 @@ impl Serve {
         let reloading =
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
-        let service = service.notifications(notifications.notifier().clone());
+        let mut service = service.notifications(notifications.notifier().clone());
+        if let Some(reads) = &reads {
+            service = service.recording_reads(reads.recorder().clone());
+        }
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),
@@ -128,6 +133,7 @@ impl Serve {
             traces,
             signing,
             notifications,
+            reads,
         };
         let greeted = self.greet(&config, address, &access, screen);
         if greeted.is_ok() {
@@ -221,6 +227,12 @@ impl Running {
         // Requests that wait for a session have ended with it.
         self.connections.ended(LAST_RESPONSES).await;
         self.connections.cut().await;
-        Ok(shut?)
+        // Behind the last response.
+        let recorded = match self.reads {
+            Some(reads) => reads.stop().await,
+            None => Ok(()),
+        };
+        shut?;
+        recorded
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 use super::agents::Ready;
+use super::behind::reads::{self, Reads};
 use super::connections::{ConnectionLimits, Connections, Door};
 use super::key_store;
 use super::reload::Reloader;
@@ -97,12 +98,12 @@ pub(super) async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr
     Ok((listener, address))
 }
 
-/// Opens the journal, and the engine over it.
+/// Opens the journal, the recording of reads, and the engine over both.
 pub(super) async fn open(
     config: &Config,
     agents: Vec<Ready>,
     reloader: Arc<Reloader>,
-) -> Result<Engine, Failure> {
+) -> Result<(Engine, Option<Reads>), Failure> {
     let path = config.journal();
     destination::outside_journals(&path)?;
     let keys = key_store::opened(config)?;
@@ -112,6 +113,8 @@ pub(super) async fn open(
         .wait(PATIENCE)
         .open()
         .map_err(|error| taken(error.into()))?;
+    // Behind the lock of the journal, and before the first client.
+    let reads = reads::start(config).await?;
     let mut engine = Engine::builder(&path)
         .journal(Arc::new(journal))
         .control(&path)
@@ -119,6 +122,10 @@ pub(super) async fn open(
             let reloader = reloader.clone();
             async move { reloader.reload(&engine).await }
         });
+    if let Some(reads) = &reads {
+        let recorder = reads.recorder().clone();
+        engine = engine.on_look(move |look| reads::looked(recorder.clone(), look));
+    }
     if let Some(keys) = keys {
         engine = engine.keys(keys);
     }
@@ -128,7 +135,7 @@ pub(super) async fn open(
     for ready in agents {
         engine = engine.agent(ready.name, ready.agent);
     }
-    engine.open().await.map_err(|error| match error {
+    let engine = engine.open().await.map_err(|error| match error {
         Error::Configuration { mistakes } => {
             let listed = mistakes.iter().map(|it| format!("\n  - {}", one_line(it)));
             let what = format!("the agents have mistakes:{}", listed.collect::<String>());
@@ -137,7 +144,8 @@ pub(super) async fn open(
                 .advice("`recount check` lists them with their lines")
         }
         error => error.into(),
-    })
+    })?;
+    Ok((engine, reads))
 }
 
 /// The failure with the advice for a journal that another service has.

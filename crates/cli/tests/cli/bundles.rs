@@ -100,6 +100,27 @@ fn altered_bundle_is_damaged_for_both_verifiers() {
 }
 
 #[test]
+fn page_says_which_checkpoint_the_journal_continues() {
+    let (bench, _) = signed();
+    let options = "--checkpoint kept --keys-live vault";
+    bench
+        .run(&format!("evidence demo --out bundle {options}"))
+        .ends_with(0);
+    let page = fs::read_to_string(bench.path("bundle/report.html")).unwrap();
+    assert!(page.contains("vault"));
+    bench.run("demo --deny --journal other").ends_with(0);
+    bench
+        .run("evidence other --out foreign --checkpoint kept")
+        .ends_with(4)
+        .prints_error(&["error[not-continued]"]);
+    assert!(!bench.path("foreign").exists());
+    bench
+        .run("evidence demo --out b --checkpoint public")
+        .ends_with(2)
+        .prints_error(&["error[bad-checkpoint]"]);
+}
+
+#[test]
 fn zip_file_of_a_sample_is_verified() {
     let (bench, public) = signed();
     let command = "evidence demo --disclose all --sample 2 --seed auditor --out b.zip --json";

@@ -231,8 +231,11 @@ fn service_signs_what_it_records() {
     assert!(web.program.ends_well());
     let last = bench.run("checkpoint list j --last").ends_with(0);
     // The last checkpoint was made after everything else, and handed over.
-    let mut handed: Vec<_> = fs::read_dir(bench.path("mount")).unwrap().collect();
-    let handed = handed.pop().unwrap().unwrap().path();
+    let handed = fs::read_dir(bench.path("mount")).unwrap();
+    let mut handed = handed
+        .map(|it| it.unwrap().path())
+        .filter(|it| it.is_file());
+    let handed = handed.next().unwrap();
     assert_eq!(fs::read_to_string(&handed).unwrap(), last.out);
     fs::copy(handed, bench.path("kept")).unwrap();
     let since = format!("verify j --since kept --public-key {}", public.out.trim());

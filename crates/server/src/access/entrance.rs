@@ -6,6 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use recount::engine::{Clock, SystemClock};
 use recount::session::{Actor, Timestamp};
+use recount_reads::How;
 use tokio::sync::watch;
 
 use super::authenticator::{Authenticator, bearer};
@@ -60,6 +61,8 @@ pub struct Access {
 pub(crate) struct Admitted {
     pub(crate) principal: Principal,
     pub(crate) csrf: Option<Secret>,
+    /// The way in which the principal was proven.
+    pub(crate) how: How,
 }
 
 impl Access {
@@ -344,31 +347,35 @@ impl Access {
         request: &Parts,
         now: Timestamp,
     ) -> Result<Admitted, Problem> {
-        let by_header = |principal| Admitted {
-            principal,
-            csrf: None,
+        let by_header = |how| {
+            move |principal| Admitted {
+                principal,
+                csrf: None,
+                how,
+            }
         };
         if let Some(proxy) = &self.proxy {
             let named = proxy.recognise(request).map_err(|()| unauthenticated())?;
             if let Some(principal) = named {
-                return Ok(by_header(principal));
+                return Ok(by_header(How::Proxy)(principal));
             }
         }
         let token = bearer(request);
         let own = token.filter(|it| it.starts_with(TOKEN_PREFIX));
         if let (Some(token), Some(store)) = (own, &self.tokens) {
             let known = store.recognise(token, now);
-            return known.map(by_header).ok_or_else(unauthenticated);
+            let known = known.map(by_header(How::Token));
+            return known.ok_or_else(unauthenticated);
         }
         #[cfg(feature = "jwt")]
         if let Some(token) = token
             && let Some(principal) = self.jwts.recognise(token, now).await?
         {
-            return Ok(by_header(principal));
+            return Ok(by_header(How::Jwt)(principal));
         }
         for other in &self.others {
             if let Some(principal) = other.authenticate(request).await? {
-                return Ok(by_header(principal));
+                return Ok(by_header(How::Embedder)(principal));
             }
         }
         #[cfg(feature = "jwt")]
@@ -385,6 +392,10 @@ impl Access {
             csrf,
             by_token,
         } = by_cookie.ok_or_else(unauthenticated)?;
+        let how = match by_token {
+            Some(_) => How::LoginWithToken,
+            None => How::Login,
+        };
         if let Some(hash) = by_token {
             let store = self.tokens.as_ref();
             let known = store.and_then(|it| it.recognise_by_hash(hash, now));
@@ -393,6 +404,7 @@ impl Access {
         Ok(Admitted {
             principal,
             csrf: Some(csrf),
+            how,
         })
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::entrance::Access;
 use super::principal::Principal;
 use crate::problems::{Code, Problem};
+use crate::reading::Reading;
 
 /// The credentials of a request. `Debug` does not show them.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub(crate) struct Proof {
     pub(crate) access: Arc<Access>,
     pub(crate) credentials: Credentials,
     pub(crate) principal: Principal,
+    /// The read of the request, if reads are recorded.
+    pub(crate) reading: Option<Reading>,
 }
 
 impl Proof {
@@ -53,5 +56,15 @@ impl Proof {
         }
         let detail = "the credentials have other grants now; repeat the request";
         Err(Problem::new(Code::Unauthenticated, detail))
+    }
+
+    /// Checks before a part of a long response that it may go out: the credentials still prove the
+    /// principal, and its read is on record.
+    pub(crate) async fn check_part(&self) -> Result<(), Problem> {
+        self.check_again().await?;
+        match &self.reading {
+            Some(reading) => reading.record_more().await,
+            None => Ok(()),
+        }
     }
 }

@@ -87,6 +87,8 @@ pub(crate) async fn show(
     let position = caller.ledger().journal().position().await?;
     let found = Found::of(&caller, &looked).await?;
     let rows = &found.rows;
+    let shown = rows.iter().take(ROWS);
+    shown.for_each(|it| caller.shows(it.call.session));
     let next = rows.get(ROWS.saturating_sub(1)).map(|it| it.key);
     let next = next.filter(|_| rows.len() > ROWS).map(text_of);
     let from = looked.from.map(text_of_place).unwrap_or_default();

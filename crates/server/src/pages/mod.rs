@@ -40,6 +40,7 @@ mod inbox;
 mod live;
 pub(crate) mod login;
 mod operations;
+mod reads;
 mod routes;
 mod sessions;
 

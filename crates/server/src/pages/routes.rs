@@ -5,13 +5,16 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::{
-    assets, audit, card, denying, figures, frame, history, inbox, live, login, operations, sessions,
+    assets, audit, card, denying, figures, frame, history, inbox, live, login, operations, reads,
+    sessions,
 };
+use crate::on_record::put_on_record;
 use crate::service::Service;
 
 /// The routes of the pages. They need no entry in the OpenAPI document, which programs read.
 pub(crate) fn routes(service: &Service) -> Router<Service> {
     guarded()
+        .route_layer(from_fn_with_state(service.clone(), put_on_record))
         .route_layer(from_fn_with_state(service.clone(), frame::guard))
         .merge(open().route_layer(from_fn_with_state(service.clone(), frame::check)))
 }
@@ -52,6 +55,7 @@ fn guarded() -> Router<Service> {
         .route("/operations/revoke", post(operations::revoke))
         .route("/operations/unhold", post(operations::unhold))
         .route("/operations/unpause", post(operations::unpause))
+        .route("/reads", get(reads::show))
         .merge(audit::routes())
         .merge(sessions::routes())
         .method_not_allowed_fallback(frame::no_such_method)

@@ -159,6 +159,7 @@ codes! {
     Draining "draining" SERVICE_UNAVAILABLE "The service is shutting down";
     NoSpace "no-space" SERVICE_UNAVAILABLE "The disk of the journal is nearly full";
     IssuerKeys "issuer-keys" SERVICE_UNAVAILABLE "The keys of the issuer of tokens are not there";
+    ReadNotRecorded "read-not-recorded" SERVICE_UNAVAILABLE "The read could not be put on record";
     NotWritable "not-writable" SERVICE_UNAVAILABLE "The journal cannot be written";
     Unreadable "unreadable" INTERNAL_SERVER_ERROR "A record cannot be read";
     NewerRules "newer-rules" INTERNAL_SERVER_ERROR "The session has newer rules";

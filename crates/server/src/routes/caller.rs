@@ -13,6 +13,7 @@ use crate::access::{Credentials, Principal, Proof, Role};
 use crate::catalogue::Known;
 use crate::driving::Place;
 use crate::problems::{Code, Problem};
+use crate::reading::Reading;
 use crate::requests::CallName;
 use crate::service::Service;
 
@@ -30,6 +31,8 @@ pub(crate) struct Caller {
     pub(crate) service: Service,
     pub(crate) principal: Principal,
     credentials: Credentials,
+    /// The read of the request, if reads are recorded.
+    reading: Option<Reading>,
 }
 
 impl FromRequestParts<Service> for Caller {
@@ -38,6 +41,7 @@ impl FromRequestParts<Service> for Caller {
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Caller, Problem> {
         let principal = Principal::from_request_parts(parts, service).await?;
         let credentials = Credentials::from_request_parts(parts, service).await?;
+        let reading = parts.extensions.get::<Reading>().cloned();
         let has_parameters = parts.uri.query().is_some_and(|it| !it.is_empty());
         if parts.method == Method::POST && has_parameters {
             let detail = "expected no parameters: a POST has a body";
@@ -56,6 +60,7 @@ impl FromRequestParts<Service> for Caller {
             service,
             principal,
             credentials,
+            reading,
         })
     }
 }
@@ -76,6 +81,22 @@ impl Caller {
             access: self.service.access.clone(),
             credentials: self.credentials.clone(),
             principal: self.principal.clone(),
+            reading: self.reading.clone(),
+        }
+    }
+
+    /// Notes that the answer has something of a session, or that the request names it. Every route
+    /// that shows something of a session calls it, so that the read goes on record.
+    pub(crate) fn shows(&self, session: SessionId) {
+        if let Some(reading) = &self.reading {
+            reading.shows(session);
+        }
+    }
+
+    /// Notes that the answer is about every session that the caller may read.
+    pub(crate) fn shows_every_session(&self) {
+        if let Some(reading) = &self.reading {
+            reading.shows_every_session();
         }
     }
 
@@ -157,6 +178,7 @@ impl Caller {
     /// Returns a session in which the caller has the role.
     pub(crate) async fn session(&self, id: SessionId, needed: Role) -> Result<Arc<Known>, Problem> {
         let unknown = || Problem::new(Code::UnknownSession, format!("there is no session {id}"));
+        self.shows(id);
         let known = self.service.catalogue.session(id).await?;
         let known = known.ok_or_else(unknown)?;
         let role = self.role_in(&known).ok_or_else(unknown)?;
@@ -175,6 +197,7 @@ impl Caller {
             Problem::new(Code::UnknownRequest, detail)
         };
         let known = self.ledger().request(id).await?.ok_or_else(unknown)?;
+        self.shows(known.session);
         let session = self.service.catalogue.session(known.session).await?;
         let role = session.and_then(|it| self.role_in(&it));
         expect(role.ok_or_else(unknown)?, needed)?;

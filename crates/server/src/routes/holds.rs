@@ -85,6 +85,7 @@ pub(crate) async fn visible(caller: &Caller) -> Result<Vec<Hold>, Problem> {
             HoldTarget::Label { .. } => reads_everything(caller),
         };
         if is_visible {
+            hold.target.session().inspect(|it| caller.shows(*it));
             visible.push(hold);
         }
     }

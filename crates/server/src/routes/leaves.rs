@@ -46,6 +46,7 @@ pub(crate) async fn list(
 pub(crate) async fn visible(caller: &Caller) -> Result<Vec<LeaveInForce>, Problem> {
     let mut leaves = caller.service.engine.standing_leaves().await?;
     leaves.retain(|it| caller.principal.role_in(&it.agent, &it.labels) >= Some(Role::Viewer));
+    leaves.iter().for_each(|it| caller.shows(it.session));
     Ok(leaves)
 }
 

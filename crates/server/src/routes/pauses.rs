@@ -68,6 +68,7 @@ pub(crate) async fn visible(caller: &Caller) -> Result<Vec<ListedPause>, Problem
             None => is_heard(&caller.principal, &pause.pause.scope),
         };
         if is_visible {
+            pause.session.inspect(|it| caller.shows(*it));
             visible.push(pause);
         }
     }

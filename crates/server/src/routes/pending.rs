@@ -173,5 +173,8 @@ async fn waiting(caller: &Caller, items: &[OpenItem]) -> Result<Vec<Waiting>, Pr
     });
     let mut waiting: Vec<_> = asked.chain(paused).collect();
     waiting.sort_by_key(|(place, _)| *place);
+    for ((session, _), _) in &waiting {
+        caller.shows(*session);
+    }
     Ok(waiting.into_iter().map(|(_, it)| it).collect())
 }

@@ -107,7 +107,7 @@ pub(crate) async fn selected(
     let catalogue = &caller.service.catalogue;
     let page = catalogue.page(&filter, is_visible, before, limit).await?;
     let pauses = caller.ledger().pauses().await?;
-    let items = page.sessions.into_iter();
+    let items = page.sessions.into_iter().inspect(|it| caller.shows(it.id));
     let items = items.map(|it| listed(it, &pauses)).collect();
     Ok((items, page.next.map(Cursor::Session)))
 }

@@ -86,7 +86,14 @@ pub(crate) async fn all(caller: &Caller) -> Result<Vec<SinkStatus>, Problem> {
     // The messages of a sink are about the sessions of every tenant.
     caller.expect_everywhere(Role::Operator)?;
     match &caller.service.notifier {
-        Some(notifier) => Ok(notifier.sinks().await?),
+        Some(notifier) => {
+            let sinks = notifier.sinks().await?;
+            let letters = sinks.iter().flat_map(|it| &it.dead_letters);
+            letters
+                .filter_map(|it| it.session)
+                .for_each(|it| caller.shows(it));
+            Ok(sinks)
+        }
         None => Ok(Vec::new()),
     }
 }

@@ -106,7 +106,7 @@ impl<S: Source> Stream<S> {
             };
         };
         // After the wait for the part: the credentials may have been revoked meanwhile.
-        let bytes = match self.proof.check_again().await {
+        let bytes = match self.proof.check_part().await {
             Ok(()) => bytes,
             Err(problem) => self.failed(&problem),
         };

@@ -40,6 +40,7 @@ mod operations;
 mod page;
 mod proxies;
 mod raw;
+mod reads;
 mod refused_forms;
 mod repeating;
 mod reports;

@@ -15,7 +15,7 @@ use crate::world::{FOREIGN, Place, World};
 
 /// The credentials that a route needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Need {
+pub(crate) enum Need {
     /// None.
     Nothing,
     /// Any valid credentials; the response is about the caller alone.
@@ -33,13 +33,13 @@ enum Need {
 }
 
 /// A route of the matrix.
-struct Row {
-    method: &'static str,
+pub(crate) struct Row {
+    pub(crate) method: &'static str,
     /// The path, as the router has it.
-    path: &'static str,
-    needs: Need,
+    pub(crate) path: &'static str,
+    pub(crate) needs: Need,
     /// The status for a caller that may do it.
-    allowed: u16,
+    pub(crate) allowed: u16,
     /// The path for a place.
     filled: fn(&Place) -> String,
     body: Option<fn(&Place) -> Value>,
@@ -90,7 +90,7 @@ impl Row {
         }
     }
 
-    async fn send(&self, bench: &Bench, token: Option<&str>, place: &Place) -> Reply {
+    pub(crate) async fn send(&self, bench: &Bench, token: Option<&str>, place: &Place) -> Reply {
         let mut request = Request::builder()
             .method(self.method.to_uppercase().as_str())
             .uri(self.path_for(place));
@@ -114,7 +114,7 @@ impl Row {
     }
 }
 
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let (viewer, approver) = (Need::In(Role::Viewer), Need::In(Role::Approver));
     let operator = Need::In(Role::Operator);
     let mut rows = vec![
@@ -134,6 +134,7 @@ fn rows() -> Vec<Row> {
         row("get", "/v1/audit/decisions", Need::Listing, 200),
         row("get", "/metrics", Need::Caller, 200),
         row("get", "/v1/sinks", Need::Everywhere, 200),
+        row("get", "/v1/reads", Need::Everywhere, 200),
     ];
     rows.extend([
         row("get", "/v1/sessions/{id}", Need::In(Role::Client), 200)

@@ -49,6 +49,7 @@ impl Engine {
     }
 
     async fn handle_request(self, request: Request, items: &Items) -> Result<Reply, Failed> {
+        self.note_look(&request).await?;
         match request {
             Request::Pending {} => {
                 for it in self.pending().await? {
@@ -218,6 +219,18 @@ impl Engine {
                 log(&ledger, session, from, follow, items).await
             }
         }
+    }
+
+    /// Notes a request that reads sessions, if the embedding program wants that.
+    async fn note_look(&self, request: &Request) -> Result<(), Failed> {
+        let Some(on_look) = self.inner.on_look.get() else {
+            return Ok(());
+        };
+        let Some(look) = request.look(actor(None).await?) else {
+            return Ok(());
+        };
+        let refused = |error| Problem::new("read_not_recorded", error);
+        Ok(on_look(look).await.map_err(refused)?)
     }
 
     /// Lists the requests and calls whose ids start with `digits`.

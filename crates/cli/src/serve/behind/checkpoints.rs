@@ -1,5 +1,6 @@
 //! The checkpoints that a service makes behind its journal.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::config::{self, Config, Mistake};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_evidence::{Anchoring, Checkpoints, Following, PrivateKey, Signer};
+use recount_evidence::{Anchor, Anchoring, Checkpoints, Following, PrivateKey, Signer};
+use recount_journal::Journal;
 
 /// The number of records after which a checkpoint is made, if the configuration names none.
 const EVERY_RECORDS: u32 = 10_000;
@@ -35,26 +37,56 @@ pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
     settings(config).err().into_iter().collect()
 }
 
-/// Starts the task.
+/// Starts the tasks behind the journal of the sessions.
 pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<Signing, Failure> {
+    behind(config, &config.journal(), engine.ledger().journal(), None).await
+}
+
+/// Starts the tasks behind a journal at a path. A journal beside that of the sessions has a name,
+/// which is added to the origin and to the directories of anchors.
+pub(super) async fn behind(
+    config: &Config,
+    path: &Path,
+    journal: &Arc<dyn Journal>,
+    beside: Option<&str>,
+) -> Result<Signing, Failure> {
     let settings = settings(config).map_err(|it| config::wrong(config.name(), &[it]))?;
-    let (Some(settings), Some(given)) = (settings, &config.settings.checkpoints) else {
+    let (Some(mut settings), Some(given)) = (settings, &config.settings.checkpoints) else {
         return Ok(Signing::default());
     };
-    let (path, clock) = (config.journal(), SystemClock::shared());
-    let journal = || Arc::clone(engine.ledger().journal());
-    let following = Following::open(settings, &path, journal(), clock.clone()).await?;
+    if let Some(name) = beside {
+        settings.origin = format!("{}/{name}", settings.origin);
+    }
+    let clock = SystemClock::shared();
+    let journal = || Arc::clone(journal);
+    let following = Following::open(settings, path, journal(), clock.clone()).await?;
     let signing = Task::of("checkpoints", |stopped| following.run(stopped));
     let mut anchoring = Vec::new();
     for (name, anchor) in &given.anchors {
-        let named = (name.as_str(), anchor.clone());
-        let task = Anchoring::open(named, &path, journal(), clock.clone())?;
+        let anchor = match beside {
+            Some(beside) => below(anchor, beside)?,
+            None => anchor.clone(),
+        };
+        let named = (name.as_str(), anchor);
+        let task = Anchoring::open(named, path, journal(), clock.clone())?;
         anchoring.push(Task::of("an anchor", |stopped| task.run(stopped)));
     }
     Ok(Signing {
         signing: Some(signing),
         anchoring,
     })
+}
+
+/// The anchor of a journal beside. Checkpoints are files named by their numbers of records, so
+/// those of two journals need two directories.
+fn below(anchor: &Anchor, name: &str) -> Result<Anchor, Failure> {
+    let Anchor::Directory(directory) = anchor else {
+        return Ok(anchor.clone());
+    };
+    let directory = directory.join(name);
+    let what = format!("create {}", directory.display());
+    std::fs::create_dir_all(&directory).map_err(|error| Failure::io(what, &error))?;
+    Ok(Anchor::Directory(directory))
 }
 
 impl Signing {

@@ -32,6 +32,7 @@ pub(super) fn changed(started: &Settings, now: &Settings) -> Vec<String> {
     it.unless(access.public_url == newer.public_url, "access.public_url");
     it.unless(started.limits == now.limits, "limits");
     it.unless(started.traces == now.traces, "traces");
+    it.unless(started.reads == now.reads, "reads");
     for (name, agent) in &started.agents {
         match now.agents.get(name) {
             Some(newer) => it.unless(

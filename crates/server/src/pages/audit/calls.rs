@@ -60,6 +60,7 @@ impl Calls {
                     return Ok(found);
                 }
                 found.next = Some(Cursor::Item(session, call.seq));
+                caller.shows(session);
                 found.calls.push(call);
             }
             found.next = Some(Cursor::Session(session));

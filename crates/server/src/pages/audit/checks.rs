@@ -98,6 +98,7 @@ async fn sessions(caller: &Caller, checked: &mut Checked) -> Result<Vec<SessionI
             continue;
         }
         records += head.seq;
+        caller.shows(session);
         sessions.push(session);
     }
     checked.sessions = sessions.len() as u64;

@@ -34,6 +34,7 @@ pub(crate) async fn show(
     params: Params,
 ) -> Result<Response, Problem> {
     caller.expect_somewhere(Role::Viewer)?;
+    caller.shows_every_session();
     let chosen = Chosen::of(&params)?;
     // A report is long work, so it counts as a stream.
     let _place = caller.service.streams.take("streams")?;

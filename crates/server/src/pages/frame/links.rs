@@ -42,13 +42,14 @@ impl Links {
 }
 
 /// The pages to which a link may lead, with those below them.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "inbox",
     "history",
     "sessions",
     "audit",
     "operations",
     "figures",
+    "reads",
 ];
 
 /// True if the text names a page below the mount: a path without a scheme, a host or a way up.

@@ -16,6 +16,7 @@ pub(super) async fn visible(caller: &Caller) -> Result<Vec<(SessionId, Erasure)>
     let mut visible = Vec::new();
     for (session, erasure) in caller.ledger().erasures().await? {
         if caller.sees(session).await? {
+            caller.shows(session);
             visible.push((session, erasure));
         }
     }

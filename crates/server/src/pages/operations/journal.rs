@@ -1,17 +1,22 @@
 //! The health of the journal and of the service.
 
 use maud::{Markup, html};
+use recount_reads::Recorder;
+use recount_telling::count;
 
 use super::cells::section;
 use crate::access::Role;
+use crate::pages::frame::{Frame, said};
 use crate::problems::Problem;
 use crate::routes::Caller;
 
-/// The health of the service. All but the first two are only read for a reader of all sessions.
+/// The health of the service. All but the first three are only read for a reader of all sessions.
 pub(super) struct Health {
     /// The reason why the journal rejects records.
     unwritable: Option<String>,
     is_draining: bool,
+    /// The recording of reads. `None` if reads are not recorded.
+    reads: Option<recount_reads::Status>,
     whole: Option<Whole>,
 }
 
@@ -49,6 +54,7 @@ impl Health {
         Ok(Health {
             unwritable: writable.err().map(reason),
             is_draining: service.is_draining(),
+            reads: service.reads.as_ref().map(Recorder::status),
             whole,
         })
     }
@@ -71,7 +77,7 @@ impl Health {
     }
 }
 
-pub(super) fn shown(health: &Health) -> Markup {
+pub(super) fn shown(frame: &Frame, health: &Health) -> Markup {
     let body = html! {
         dl.facts {
             dt { "Journal" }
@@ -88,6 +94,8 @@ pub(super) fn shown(health: &Health) -> Markup {
                     true => span.badge.ask { "shutting down" },
                 }
             }
+            dt { "Reads" }
+            dd { (reads(health.reads.as_ref())) " " a href=(frame.links().to("reads")) { "Who read" } }
             @if let Some(whole) = &health.whole {
                 dt { "Sessions in the journal" } dd { (whole.sessions) }
                 dt { "Free on its disk" }
@@ -106,6 +114,24 @@ pub(super) fn shown(health: &Health) -> Markup {
         }
     };
     section("health", "Journal and service", "", body)
+}
+
+/// The state of the recording of reads.
+fn reads(status: Option<&recount_reads::Status>) -> Markup {
+    html! {
+        @match status {
+            None => span.badge.ask { "not recorded" },
+            Some(status) => {
+                @match &status.error {
+                    None => span.badge.good { "on record" },
+                    Some(error) => { span.badge.bad { "cannot be recorded" } " " (said(error)) },
+                }
+                @if status.missed > 0 {
+                    " " (count(status.missed, "read")) " without a record since the start"
+                }
+            }
+        }
+    }
 }
 
 /// A number of bytes in the unit that says most.

@@ -21,6 +21,7 @@ pub(crate) async fn show(caller: Caller, frame: Frame) -> Result<Response, Probl
     caller.expect_somewhere(Role::Operator)?;
     // Taken before the read, so that the page is fetched again after changes meanwhile.
     let position = caller.ledger().journal().position().await.ok();
+    caller.shows_every_session();
     let letters = letters(&caller).map_or(0, |it| *it.borrow());
     let health = Health::of(&caller).await?;
     let work = Work::of(&caller).await?;
@@ -54,7 +55,7 @@ pub(crate) async fn show(caller: Caller, frame: Frame) -> Result<Response, Probl
         @if let Some(notified) = &notified { (sinks::shown(&frame, notified, now)) }
         (holds::shown(&frame, &kept, now))
         (erasures::shown(&frame, &erased))
-        (journal::shown(&health))
+        (journal::shown(&frame, &health))
     };
     let page = Page::new("Operations", body);
     Ok(frame.page(match position {

@@ -165,6 +165,7 @@ impl Work {
         for request in caller.service.catalogue.pending_of(&asked).await? {
             tools.insert((request.session, request.call), request.tool.clone());
             if request.about == About::InDoubt {
+                caller.shows(request.session);
                 self.doubts.push(request);
             }
         }
@@ -178,6 +179,7 @@ impl Work {
             let waits = self.backlog.entry((agent, tool)).or_default();
             waits.add(kind, Timestamp(item.since_us));
             if kind == OpenKind::Claimed {
+                caller.shows(session);
                 self.claims.push(Claimed {
                     session,
                     call,

@@ -205,7 +205,11 @@ impl Parts for Audit {
                     // The scope is checked for each session, before anything of it is read.
                     if self.caller.sees(session).await? {
                         let _place = self.caller.projecting().await?;
-                        self.read = self.auditor.read(session).await?.into();
+                        let audit = self.auditor.read(session).await?;
+                        if !audit.calls.is_empty() || audit.unread.is_some() {
+                            self.caller.shows(session);
+                        }
+                        self.read = audit.into();
                     }
                 }
                 self.stage = Stage::End;

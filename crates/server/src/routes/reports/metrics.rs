@@ -43,6 +43,7 @@ pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoRespo
     if reads_everything {
         write_journal(&caller, &mut text).await;
         write_service(&caller, &mut text);
+        write_reads(&caller, &mut text);
         write_sinks(&caller, &mut text).await;
     }
     let content_type = HeaderValue::from_static(CONTENT_TYPE);
@@ -182,6 +183,34 @@ async fn write_journal(caller: &Caller, text: &mut Exposition) {
         Kind::Gauge,
         "Bytes that stay free: with fewer, the journal rejects records.",
         space.floor as f64,
+    );
+}
+
+/// Adds the metrics of the recording of reads.
+fn write_reads(caller: &Caller, text: &mut Exposition) {
+    let Some(recorder) = &caller.service.reads else {
+        return;
+    };
+    let status = recorder.status();
+    let name = "recount_reads_total";
+    text.metric(
+        name,
+        Kind::Counter,
+        "Reads of sessions: written, counted as repetitions, and served without a record.",
+    );
+    let numbers = [
+        ("recorded", status.recorded),
+        ("repeated", status.repeated),
+        ("missed", status.missed),
+    ];
+    for (how, number) in numbers {
+        text.sample(name, &[("record", how)], number as f64);
+    }
+    text.single(
+        "recount_reads_recordable",
+        Kind::Gauge,
+        "1 if reads go on record, 0 if the access journal rejects them.",
+        f64::from(u8::from(status.error.is_none())),
     );
 }
 

@@ -5,3 +5,4 @@ pub(crate) mod checking;
 pub(crate) mod export;
 pub(crate) mod metrics;
 mod parts;
+pub(crate) mod reads;

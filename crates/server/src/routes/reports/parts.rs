@@ -52,7 +52,7 @@ async fn step<P: Parts>(mut report: Report<P>) -> Option<(io::Result<Bytes>, Rep
     }
     let next = report.parts.next().await;
     // After the read of the part: the credentials may have been revoked meanwhile.
-    let next = report.proof.check_again().await.and(next);
+    let next = report.proof.check_part().await.and(next);
     let part = match next {
         Ok(Some(part)) => Ok(part),
         Ok(None) => return None,
