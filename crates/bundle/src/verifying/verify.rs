@@ -19,7 +19,7 @@ use crate::writing::{MANIFEST, sha256};
 
 const RECORDS: &str = "records.jsonl";
 
-/// The knowledge about a journal that comes from elsewhere.
+/// Knowledge about a journal from elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
     /// Public keys. If there are any, one of them must have signed the latest checkpoint.

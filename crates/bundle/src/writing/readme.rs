@@ -45,6 +45,13 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
                  rewritten as a whole."
             .to_owned(),
     };
+    let foreign = match description.checkpoints_of_another_tree {
+        0 => String::new(),
+        foreign => format!(
+            "\n{} on record sign another tree: the journal was imported, or rewritten.",
+            count(foreign, "checkpoint")
+        ),
+    };
     let is_whole = request.disclose == Disclose::All
         && request.sample.is_none()
         && request.redacted.is_empty();
@@ -67,7 +74,7 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
         ("{sessions}", count(extent.sessions_in_scope, "session")),
         ("{all_sessions}", count(extent.sessions, "session")),
         ("{disclosed}", extent.disclosed.to_string()),
-        ("{checkpoint}", checkpoint),
+        ("{checkpoint}", checkpoint + &foreign),
         ("{replay}", replay.to_owned()),
         (
             "{program}",

@@ -57,6 +57,9 @@ pub struct Written {
     pub calls: u64,
     /// The number of records under the latest checkpoint. `None` without a checkpoint.
     pub checkpoint: Option<u64>,
+    /// The number of checkpoints on record that sign another tree: the journal was imported from a
+    /// file of another order, or rewritten.
+    pub checkpoints_of_another_tree: u64,
     /// The number of proofs of answers to approvals.
     pub proofs: u64,
     /// The SHA-256 of the manifest, by which the bundle can be named.
@@ -147,6 +150,7 @@ pub async fn write(
         sessions: contents.extent.sessions_in_scope,
         calls: contents.calls().count() as u64,
         checkpoint: latest.map(|it| it.checkpoint.size),
+        checkpoints_of_another_tree: signed.foreign,
         proofs: count,
         manifest,
     })

@@ -188,6 +188,12 @@ impl Evidence {
                 count(unread, "session")
             )),
         }
+        if written.checkpoints_of_another_tree > 0 {
+            notes.push(format!(
+                "{} on record sign another tree: the journal was imported, or rewritten",
+                count(written.checkpoints_of_another_tree, "checkpoint")
+            ));
+        }
         notes.push(match written.checkpoint {
             None => "the journal has no signed checkpoint, so nothing anchors the bundle: \
                      `recount checkpoint make` makes one"

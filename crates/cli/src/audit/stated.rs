@@ -65,7 +65,7 @@ impl Stated {
         }
         let records = count(checkpoint.size, "record");
         let what = format!("the journal does not begin with the {records} of this checkpoint");
-        Err(damaged("not-continued", what))
+        Err(damaged("other-tree", what))
     }
 
     async fn access(&self, path: &Path, screen: &Screen) -> Result<Option<AccessJournal>, Failure> {
