@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Read `scope`, `disclosure` and `sample` first (what is asked for), then `request`, `contents`
-//! (what the journal has of it, with `acts`, `places` and `statements`) and `reading`, `report`
-//! (the page), `writing` and `verifying`.
+//! (what the journal has of it, with `acts`, `places` and `statements`), `reading` and `redacting`,
+//! `report` (the page), `writing` and `verifying`.
 
 // Tests stop where they meet the impossible.
 #![cfg_attr(
@@ -29,6 +29,7 @@ mod description;
 mod disclosure;
 mod places;
 mod reading;
+mod redacting;
 mod report;
 mod request;
 mod sample;
@@ -44,6 +45,6 @@ pub use places::Places;
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
-pub use statements::Statements;
+pub use statements::{AccessJournal, Statements};
 pub use verifying::{Anchored, BundleReport, Outside, is_bundle, verify_bundle};
 pub use writing::{WriteError, Written, sha256, write};

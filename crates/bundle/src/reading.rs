@@ -96,6 +96,7 @@ impl Contents {
             population: Vec::new(),
             places: Places::default(),
             statements: Statements::default(),
+            redacted: BTreeMap::new(),
         };
         let mut done = 0;
         for (id, head) in heads {
@@ -160,6 +161,7 @@ impl Contents {
             catalogs: audit.catalogs,
             terms: walked.terms,
             acts: walked.acts,
+            redacted: BTreeSet::new(),
             sealed_terms: walked.sealed_terms,
             unread: audit.unread,
             subjects: walked.subjects,

@@ -233,3 +233,94 @@ fn unfit_options_and_places_are_refused() {
     });
     assert_eq!(parts.count(), 0);
 }
+
+/// The page names a checkpoint from elsewhere only if the journal continues it.
+#[test]
+fn page_is_anchored_to_a_checkpoint_that_it_continues() {
+    let (bench, _) = signed();
+    let page = |bundle: &str| {
+        fs::read_to_string(bench.path(bundle).join("report.html")).unwrap_or_default()
+    };
+    bench.run("evidence demo --out alone").ends_with(0);
+    let alone = page("alone");
+    assert!(alone.contains("Consistent, not anchored."), "{alone}");
+    assert!(alone.contains("Completeness is not shown."), "{alone}");
+    let command =
+        "evidence demo --out told --checkpoint kept --public-key public --keys-live notary";
+    bench.run(command).ends_with(0);
+    let told = page("told");
+    let sound = "Sound, anchored to the checkpoint of ";
+    for words in [
+        sound,
+        "as the operator states: <bdi>notary</bdi>",
+        "<bdi>demo</bdi>",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let kept = fs::read_to_string(bench.path("kept")).unwrap_or_default();
+    let root = kept.lines().nth(2).unwrap_or_default();
+    bench.write(
+        "other",
+        &kept.replace(root, &format!("{}=", "A".repeat(43))),
+    );
+    let unsigned = bench.run("evidence demo --out other-1 --checkpoint other");
+    unsigned
+        .ends_with(4)
+        .prints_error(&["the journal does not begin with the "]);
+    let signed = bench.run("evidence demo --out other-2 --checkpoint other --public-key public");
+    signed
+        .ends_with(4)
+        .prints_error(&["error[forged-checkpoint]"]);
+    assert!(!bench.path("other-1").exists() && !bench.path("other-2").exists());
+}
+
+#[test]
+fn redacted_bundle_verifies_and_has_nothing_of_what_was_taken_out() {
+    let (bench, public) = signed();
+    bench
+        .run("evidence demo --disclose all --out whole")
+        .ends_with(0);
+    bench.write("rules", "/response\n/text\n/args\n");
+    let redacts = bench.run("evidence demo --disclose all --redact rules --out bundle");
+    assert_eq!(redacts.code, 0, "{}", redacts.err);
+    let read = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
+    let names = ["records.jsonl", "report.html", "README.md", "bundle.json"];
+    let texts = |bundle: &str| names.map(|it| read(&format!("{bundle}/{it}"))).concat();
+    let (whole, redacted) = (texts("whole"), texts("bundle"));
+    // What the model, the person and the tool of the demo say.
+    let session: Vec<serde_json::Value> = read("whole/records.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let said: Vec<&str> = session
+        .iter()
+        .filter_map(|it| it["body"]["text"].as_str())
+        .filter(|it| it.len() > 12)
+        .collect();
+    assert!(said.len() >= 2, "{said:?}");
+    for said in said {
+        assert!(whole.contains(said) && !redacted.contains(said), "{said}");
+    }
+    assert!(redacted.contains("Taken out of records"));
+    let described: serde_json::Value = serde_json::from_str(&read("bundle/bundle.json")).unwrap();
+    assert_eq!(
+        described["redacted"],
+        serde_json::json!(["/args", "/response", "/text"])
+    );
+
+    let verify = format!("verify bundle --since kept --public-key {public}");
+    bench
+        .run(&verify)
+        .ends_with(0)
+        .prints(&["Sound bundle, anchored to the checkpoint of"]);
+    without_recount(
+        &bench,
+        "bundle",
+        &["--since", "kept", "--public-key", &public],
+        0,
+        "Sound",
+    );
+    bench
+        .run("replay bundle/records.jsonl")
+        .fails(1, "partial-export");
+}
