@@ -140,10 +140,7 @@ impl Evidence {
         let meter = Meter::new("Reading the sessions");
         let progress = |done, total| meter.show(done, total);
         let mut contents = Contents::read(&ledger, request, &leaves, progress).await?;
-        let stated = &self.stated;
-        stated
-            .add(&self.path, &mut contents, &leaves, screen)
-            .await?;
+        self.stated.add(&self.path, &mut contents, &leaves)?;
         drop(meter);
         if let Some(file) = &self.redact {
             let mut redaction = redaction(file, &ledger, None).await?;
