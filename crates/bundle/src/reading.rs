@@ -96,6 +96,7 @@ impl Contents {
             population: Vec::new(),
             places: Places::default(),
             statements: Statements::default(),
+            reads: None,
         };
         let mut done = 0;
         for (id, head) in heads {
