@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use recount_bundle::Contents;
 use recount_evidence::{Checkpoint, Leaves};
+use recount_reads::on_record;
 
 use crate::failures::{Exit, Failure};
+use crate::journal::{Keys, access_path, exported, opening};
 use crate::maintenance::checkpoint_in;
+use crate::terminal::Screen;
 use recount_telling::count;
 
 /// The options that fill in the first page of a bundle.
@@ -20,6 +23,21 @@ pub(super) struct Stated {
     /// The place where the keys that sign checkpoints live, which the page quotes.
     #[arg(long, value_name = "TEXT")]
     keys_live: Option<String>,
+}
+
+/// Adds the reads of the access journal beside the journal at `path`, if there is one.
+pub(super) async fn add_reads(
+    path: &Path,
+    contents: &mut Contents,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let beside = access_path(path);
+    if exported::is_at(path) || !beside.exists() {
+        return Ok(());
+    }
+    let ledger = opening::looking(&beside, &Keys::default(), screen)?;
+    contents.add_reads(on_record(&**ledger.journal()).await?);
+    Ok(())
 }
 
 impl Stated {

@@ -112,7 +112,7 @@ fn page_says_which_checkpoint_the_journal_continues() {
     bench
         .run("evidence other --out foreign --checkpoint kept")
         .ends_with(4)
-        .prints_error(&["error[not-continued]"]);
+        .prints_error(&["error[other-tree]"]);
     assert!(!bench.path("foreign").exists());
     bench
         .run("evidence demo --out b --checkpoint public")
