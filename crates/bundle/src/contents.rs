@@ -7,6 +7,7 @@ use recount::ledger::{Erasure, Hold};
 use recount::session::{Gates, ObjectHash, Seq, SessionId, SessionOpened, Timestamp};
 use recount_evidence::{Checkpoint, Leaves, Recorded};
 use recount_journal::Hash;
+use recount_reads::OnRecord;
 
 use crate::acts::Act;
 use crate::disclosure::Disclose;
@@ -35,6 +36,8 @@ pub struct Contents {
     pub places: Places,
     /// Statements from outside of the journal. Empty unless the caller fills them in.
     pub statements: Statements,
+    /// The reads of sessions in scope. `None` unless [`add_reads`](Contents::add_reads) was called.
+    pub reads: Option<OnRecord>,
     /// The records that are redacted, with what is shown of their bodies.
     pub(crate) redacted: BTreeMap<(SessionId, Seq), String>,
 }
@@ -164,6 +167,29 @@ impl Contents {
             self.statements.anchored = Some(size);
         }
         continues
+    }
+
+    /// Adds what an access journal has about the sessions and the time in scope.
+    pub fn add_reads(&mut self, mut found: OnRecord) {
+        let scope = &self.request.scope;
+        let covers = |first, last| {
+            scope.since.is_none_or(|since| since <= last)
+                && scope.until.is_none_or(|until| first < until)
+        };
+        found.reads.retain(|it| {
+            let read = &it.read;
+            let is_of = read.every_session || read.sessions.iter().any(|id| self.has_session(*id));
+            is_of && covers(it.at, it.last)
+        });
+        found.missed.retain(|it| covers(it.from, it.until));
+        found.switches.retain(|(at, _)| covers(*at, *at));
+        self.reads = Some(found);
+    }
+
+    /// True if the session is in scope.
+    #[must_use]
+    pub fn has_session(&self, id: SessionId) -> bool {
+        self.sessions.binary_search_by_key(&id, |it| it.id).is_ok()
     }
 
     /// Returns the calls that a report counts: those within the time and of the tools of the scope.

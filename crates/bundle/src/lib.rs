@@ -45,6 +45,6 @@ pub use places::Places;
 pub use request::{Request, WrittenBy};
 pub use sample::{Member, Sample};
 pub use scope::Scope;
-pub use statements::{AccessJournal, Statements};
+pub use statements::Statements;
 pub use verifying::{Anchored, BundleReport, Outside, is_bundle, verify_bundle};
 pub use writing::{WriteError, Written, sha256, write};

@@ -96,6 +96,7 @@ impl Contents {
             population: Vec::new(),
             places: Places::default(),
             statements: Statements::default(),
+            reads: None,
             redacted: BTreeMap::new(),
         };
         let mut done = 0;

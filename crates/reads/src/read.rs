@@ -61,22 +61,6 @@ pub enum How {
     ControlToken,
 }
 
-impl How {
-    /// The words for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            How::Token => "token",
-            How::Jwt => "JWT",
-            How::Proxy => "proxy",
-            How::Embedder => "embedding service",
-            How::Login => "login",
-            How::LoginWithToken => "login with a token",
-            How::ControlToken => "token of the control socket",
-        }
-    }
-}
-
 /// The door through which a reader came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,18 +71,6 @@ pub enum Door {
     Pages,
     /// The control socket of a running service, which the command line uses.
     Control,
-}
-
-impl Door {
-    /// The words for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Door::Http => "HTTP API",
-            Door::Pages => "page",
-            Door::Control => "control socket",
-        }
-    }
 }
 
 /// The depth of an answer.

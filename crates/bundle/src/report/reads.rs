@@ -1,25 +1,33 @@
-//! The reads of recorded sessions.
+//! The reads of recorded sessions, from the access journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use recount::session::{SessionId, Timestamp};
-use recount_reads::{Depth, Missed, RecordedRead, Switch};
+use recount::session::SessionId;
+use recount_reads::{Depth, Door, How, OnRecord, RecordedRead, Switch};
 
-use super::frame::{ROWS_MAX, Section, at, hash, number, said, table};
-use super::told::{Told, name, session, verified};
-use crate::statements::AccessJournal;
+use super::frame::{Section, at, number, numbered, said, table};
+use super::told::{Told, name, session};
+
+/// The maximum number of reads that have a row.
+const READS_MAX: usize = 1_000;
+
+/// The number of sessions that a row names.
+const SESSIONS_MAX: usize = 3;
 
 pub(super) fn reads(told: &Told<'_>) -> Section {
     let body = html! {
-        @match &told.contents.statements.access {
-            Some(access) => (on_record(told, access)),
+        p {
+            "Reads through a service are on record in its access journal. Commands of the owner "
+            "that read the files themselves, such as the one that wrote this bundle, are not."
+        }
+        @match &told.contents.reads {
+            Some(found) => (on_record(told, found)),
             None => p {
-                "No access journal was given to the writer of this bundle, so the page does not "
-                "say who read the sessions."
+                strong { "No access journal was given." }
+                " Who read the sessions is not known here."
             },
         }
-        p { "Reads by the owner’s command line, of the files of the journal, are not recorded." }
     };
     Section {
         id: "reads",
@@ -28,184 +36,154 @@ pub(super) fn reads(told: &Told<'_>) -> Section {
     }
 }
 
-/// The reads of one reader.
-#[derive(Default)]
-struct Reader<'a> {
-    reads: Vec<&'a RecordedRead>,
-    envelopes: u64,
-    bodies: u64,
-    refused: u64,
-}
-
-/// The reads of a session by one reader.
-struct OfSession {
-    times: u64,
-    depth: Depth,
-    first: Timestamp,
-    last: Timestamp,
-}
-
-fn on_record(told: &Told<'_>, access: &AccessJournal) -> Markup {
-    let readers = readers(told, access);
-    let reads = readers.values().flat_map(|it| &it.reads);
-    let number_of_reads: u64 = reads.map(|it| 1 + it.repeats).sum();
-    let found = &access.found;
-    let switches = found.switches.iter();
-    let off: Vec<Timestamp> = switches
-        .filter(|(_, switch)| *switch == Switch::Off)
-        .map(|(time, _)| *time)
-        .collect();
+fn on_record(told: &Told<'_>, found: &OnRecord) -> Markup {
     html! {
         p {
-            "The access journal of the service has " (number(access.size)) " records, in a tree of "
-            "its own with the root " (hash(access.root)) ". The page quotes it: an export of that "
-            "journal proves it. It has " (number(number_of_reads)) " reads of sessions in scope, "
-            "within the time of the scope, by " (number(readers.len())) " readers."
+            "The access journal is a journal of its own, with a tree of its own. Its records are "
+            "not in this bundle: what follows is the word of the writer."
         }
-        @if !readers.is_empty() {
-            (table("Readers", &HEADS, html! { @for it in readers.values() { (reader(it)) } }))
-            h3 { "Sessions that were read" }
-            (of_sessions(told, &readers))
-        }
-        @for it in &found.missed { (missed(it)) }
-        @for time in off {
-            p { strong { "The recording of reads was switched off at " (at(time)) "." } }
+        (gaps(found))
+        @if found.reads.is_empty() { p { "No read of a session in scope is on record." } }
+        @else {
+            (by_reader(&found.reads))
+            (listed(told, &found.reads))
         }
     }
 }
 
-const HEADS: [&str; 6] = [
-    "Reader",
-    "Door and route",
-    "#Without bodies",
-    "#With bodies",
-    "#Refused",
-    "First and last",
-];
-
-/// The reads of sessions in scope, within its time, by reader.
-fn readers<'a>(told: &Told<'_>, access: &'a AccessJournal) -> BTreeMap<String, Reader<'a>> {
-    let scope = &told.contents.request.scope;
-    let mut readers: BTreeMap<String, Reader<'a>> = BTreeMap::new();
-    for it in &access.found.reads {
-        let read = &it.read;
-        let is_within = scope.since.is_none_or(|since| it.last >= since)
-            && scope.until.is_none_or(|until| it.at < until);
-        let in_scope = read.every_session || read.sessions.iter().any(|it| is_in(told, *it));
-        if !is_within || !in_scope {
-            continue;
-        }
-        let issuer = read.by.identity.as_ref().map(|it| it.issuer.as_str());
-        let key = format!("{} {}", read.by.name, issuer.unwrap_or_default());
-        let reader = readers.entry(key).or_default();
-        reader.reads.push(it);
-        let times = 1 + it.repeats;
-        match (read.is_served(), read.depth) {
-            (false, Depth::Envelopes | Depth::Bodies) => reader.refused += times,
-            (true, Depth::Envelopes) => reader.envelopes += times,
-            (true, Depth::Bodies) => reader.bodies += times,
-        }
-    }
-    readers
-}
-
-fn is_in(told: &Told<'_>, id: SessionId) -> bool {
-    told.contents.sessions.iter().any(|it| it.id == id)
-}
-
-fn reader(it: &Reader<'_>) -> Markup {
-    let routes: BTreeSet<(&str, &str, &str)> = it
-        .reads
-        .iter()
-        .map(|it| {
-            (
-                it.read.door.words(),
-                it.read.route.as_str(),
-                it.read.how.words(),
-            )
-        })
-        .collect();
-    let first = it.reads.iter().map(|it| it.at).min();
-    let last = it.reads.iter().map(|it| it.last).max();
+/// The times without a record: missed reads, and services that recorded none.
+fn gaps(found: &OnRecord) -> Markup {
+    let offs = found.switches.iter().filter(|(_, it)| *it == Switch::Off);
+    let offs: Vec<_> = offs.map(|(time, _)| *time).collect();
     html! {
-        tr {
-            th scope="row" {
-                @if let Some(first) = it.reads.first() {
-                    (name(&first.read.by)) span.quiet { ", " (verified(&first.read.by)) }
+        @if found.missed.is_empty() && offs.is_empty() {
+            p { "No read is known to be missing." }
+        } @else {
+            ul {
+                @for it in &found.missed {
+                    li {
+                        strong { (numbered(it.reads, "read")) " missing" } ", from " (at(it.from))
+                        " to " (at(it.until)) ": " (said(&it.error))
+                    }
                 }
-            }
-            td {
-                @for (door, route, how) in routes {
-                    div { (door) ", " code { (said(route)) } ", by " (how) }
-                }
-            }
-            td.number { (number(it.envelopes)) }
-            td.number { (number(it.bodies)) }
-            td.number { (number(it.refused)) }
-            td {
-                @if let Some((first, last)) = first.zip(last) {
-                    (at(first)) @if last > first { " to " (at(last)) }
+                @for time in offs {
+                    li {
+                        (at(time)) ": a service began whose configuration switches the record of "
+                        "reads off"
+                    }
                 }
             }
         }
     }
 }
 
-/// Each session in scope by each reader, who got an answer about it.
-fn of_sessions(told: &Told<'_>, readers: &BTreeMap<String, Reader<'_>>) -> Markup {
-    let mut rows = Vec::new();
-    for reader in readers.values() {
-        let mut sessions: BTreeMap<SessionId, OfSession> = BTreeMap::new();
-        for it in reader.reads.iter().filter(|it| it.read.is_served()) {
-            for id in it.read.sessions.iter().filter(|id| is_in(told, **id)) {
-                let of = sessions.entry(*id).or_insert(OfSession {
-                    times: 0,
-                    depth: it.read.depth,
-                    first: it.at,
-                    last: it.last,
-                });
-                of.times += 1 + it.repeats;
-                of.depth = of.depth.max(it.read.depth);
-                (of.first, of.last) = (of.first.min(it.at), of.last.max(it.last));
-            }
+/// The number of reads by reader and depth, with repeated ones.
+fn by_reader(reads: &[RecordedRead]) -> Markup {
+    let mut readers: BTreeMap<_, [u64; 3]> = BTreeMap::new();
+    for it in reads {
+        let column = match it.read.depth {
+            _ if !it.read.is_served() => 2,
+            Depth::Envelopes => 0,
+            Depth::Bodies => 1,
+        };
+        let counts = readers.entry(&it.read.by).or_default();
+        if let Some(count) = counts.get_mut(column) {
+            *count += 1 + it.repeats;
         }
-        let by = reader.reads.first().map(|it| &it.read.by);
-        rows.extend(sessions.into_iter().map(|(id, of)| (id, by, of)));
     }
-    rows.sort_by_key(|(id, _, of)| (*id, of.first));
-    let heads = ["Session", "Reader", "#Reads", "Depth", "First", "Last"];
-    let body = html! {
-        @for (id, by, of) in rows.iter().take(ROWS_MAX) {
-            tr {
-                th scope="row" { (session(*id)) }
-                td { @if let Some(by) = by { (name(by)) } }
-                td.number { (number(of.times)) }
-                td { @match of.depth {
-                    Depth::Envelopes => "without bodies",
-                    Depth::Bodies => "with bodies",
-                } }
-                td { (at(of.first)) }
-                td { (at(of.last)) }
-            }
+    let sum = |column: usize| {
+        readers
+            .values()
+            .filter_map(|it| it.get(column))
+            .sum::<u64>()
+    };
+    let sums = [sum(0), sum(1), sum(2)];
+    let heads = ["Reader", "#Envelopes", "#With content", "#Refused", "#All"];
+    let row = |counts: &[u64; 3]| {
+        html! {
+            @for count in counts { td.number { (number(count)) } }
+            td.number { (number(counts.iter().sum::<u64>())) }
         }
     };
+    table(
+        "Reads by reader",
+        &heads,
+        html! {
+            @for (by, counts) in &readers { tr { th scope="row" { (name(by)) } (row(counts)) } }
+            tr.sum { th scope="row" { "All" } (row(&sums)) }
+        },
+    )
+}
+
+fn listed(told: &Told<'_>, reads: &[RecordedRead]) -> Markup {
+    let heads = ["Time", "Reader", "Door", "Sessions", "Depth", "#Status"];
     html! {
-        (table("Sessions that were read", &heads, body))
-        @if rows.len() > ROWS_MAX {
+        (table("Reads", &heads, html! {
+            @for it in reads.iter().take(READS_MAX) { (one(told, it)) }
+        }))
+        @if reads.len() > READS_MAX {
             p { strong {
-                "The first " (number(ROWS_MAX)) " of " (number(rows.len())) " are shown. "
-                "The access journal has all of them."
+                "The first " (number(READS_MAX)) " of " (number(reads.len())) " are shown. "
+                "recount reads lists all of them."
             } }
         }
-        p { "A read of every session, such as a figure, is counted above and not here." }
     }
 }
 
-fn missed(it: &Missed) -> Markup {
+fn one(told: &Told<'_>, it: &RecordedRead) -> Markup {
+    let read = &it.read;
+    let depth = match read.depth {
+        Depth::Envelopes => "envelopes",
+        Depth::Bodies => "with content",
+    };
+    let door = match read.door {
+        Door::Http => "HTTP API",
+        Door::Pages => "page",
+        Door::Control => "control socket",
+    };
     html! {
-        p { strong {
-            (number(it.reads)) " reads between " (at(it.from)) " and " (at(it.until))
-            " could not be recorded: " (said(&it.error))
-        } }
+        tr {
+            td {
+                (at(it.at))
+                @if it.repeats > 0 {
+                    ", " (numbered(it.repeats, "more read")) ", the last " (at(it.last))
+                }
+            }
+            td {
+                (name(&read.by)) span.quiet { ", " (how(read.how)) }
+                @if let Some(issuer) = read.by.issuer() { span.quiet { " of " (said(issuer)) } }
+            }
+            td { (door) " " code { (said(&read.route)) } }
+            td { (sessions(told, it)) }
+            td { (depth) }
+            td.number { (read.status) }
+        }
+    }
+}
+
+/// The words for how a reader proved who it is.
+fn how(how: How) -> &'static str {
+    match how {
+        How::Token => "a token of the service",
+        How::Jwt => "a JWT",
+        How::Proxy => "a reverse proxy",
+        How::Embedder => "the embedding service",
+        How::Login => "a one-time login",
+        How::LoginWithToken => "a login with a token",
+        How::ControlToken => "the user of the service",
+    }
+}
+
+/// The sessions in scope that an answer had something of.
+fn sessions(told: &Told<'_>, it: &RecordedRead) -> Markup {
+    let in_scope = |id: &&SessionId| told.contents.has_session(**id);
+    let found: Vec<_> = it.read.sessions.iter().filter(in_scope).collect();
+    html! {
+        @if it.read.every_session { "every session that the reader may see" }
+        @for (index, id) in found.iter().take(SESSIONS_MAX).enumerate() {
+            @if index > 0 { ", " }
+            (session(**id))
+        }
+        @if found.len() > SESSIONS_MAX { " and " (number(found.len() - SESSIONS_MAX)) " more" }
     }
 }

@@ -10,7 +10,7 @@ use recount_evidence::{KeptTree, Leaves};
 use recount_journal::Hash;
 
 use super::asked;
-use super::stated::Stated;
+use super::stated::{Stated, add_reads};
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::{Keys, UnknownKinds, exported, ids, opening};
@@ -140,10 +140,8 @@ impl Evidence {
         let meter = Meter::new("Reading the sessions");
         let progress = |done, total| meter.show(done, total);
         let mut contents = Contents::read(&ledger, request, &leaves, progress).await?;
-        let stated = &self.stated;
-        stated
-            .add(&self.path, &mut contents, &leaves, screen)
-            .await?;
+        self.stated.add(&self.path, &mut contents, &leaves)?;
+        add_reads(&self.path, &mut contents, screen).await?;
         drop(meter);
         if let Some(file) = &self.redact {
             let mut redaction = redaction(file, &ledger, None).await?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recount_reads::{Depth, Missed, OnRecord, RecordedRead, Switch, on_record};
+use recount_reads::{Depth, Door, How, Missed, OnRecord, RecordedRead, Switch, on_record};
 use serde_json::{Value, json};
 
 use super::asked::{begin, end};
@@ -176,7 +176,20 @@ fn show_read(it: &RecordedRead, screen: &mut Screen) -> Result<(), Failure> {
         read.route
     );
     screen.toned(Tone::Heading, &cut(&one_line(&head), COLUMNS))?;
-    let (door, how) = (read.door.words(), read.how.words());
+    let door = match read.door {
+        Door::Http => "HTTP API",
+        Door::Pages => "page",
+        Door::Control => "control socket",
+    };
+    let how = match read.how {
+        How::Token => "token",
+        How::Jwt => "JWT",
+        How::Proxy => "proxy",
+        How::Embedder => "embedding service",
+        How::Login => "login",
+        How::LoginWithToken => "login with a token",
+        How::ControlToken => "token of the control socket",
+    };
     let depth = match read.depth {
         Depth::Envelopes => "without bodies",
         Depth::Bodies => "with bodies",

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recount_bundle::{AccessJournal, Contents};
-use recount_evidence::{Checkpoint, KeptTree, Leaves};
-use recount_journal::Hash;
+use recount_bundle::Contents;
+use recount_evidence::{Checkpoint, Leaves};
 use recount_reads::on_record;
 
 use crate::failures::{Exit, Failure};
@@ -24,24 +23,33 @@ pub(super) struct Stated {
     /// The place where the keys that sign checkpoints live, which the page quotes.
     #[arg(long, value_name = "TEXT")]
     keys_live: Option<String>,
-    /// The access journal of the service, or an export of it, from which the page says who read the
-    /// sessions. By default JOURNAL.access, if there is one.
-    #[arg(long, value_name = "PATH")]
-    access: Option<PathBuf>,
+}
+
+/// Adds the reads of the access journal beside the journal at `path`, if there is one.
+pub(super) async fn add_reads(
+    path: &Path,
+    contents: &mut Contents,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let beside = access_path(path);
+    if exported::is_at(path) || !beside.exists() {
+        return Ok(());
+    }
+    let ledger = opening::looking(&beside, &Keys::default(), screen)?;
+    contents.add_reads(on_record(&**ledger.journal()).await?);
+    Ok(())
 }
 
 impl Stated {
     /// Fills in what is known about the journal at `path`.
     ///
     /// If the bundle gets public keys, one of them must have signed the checkpoint.
-    pub(super) async fn add(
+    pub(super) fn add(
         &self,
         path: &Path,
         contents: &mut Contents,
         leaves: &Leaves,
-        screen: &Screen,
     ) -> Result<(), Failure> {
-        contents.statements.access = self.access(path, screen).await?;
         let name = path.file_name().map(|it| it.to_string_lossy().into_owned());
         contents.statements.journal = name;
         contents.statements.keys_live.clone_from(&self.keys_live);
@@ -66,24 +74,5 @@ impl Stated {
         let records = count(checkpoint.size, "record");
         let what = format!("the journal does not begin with the {records} of this checkpoint");
         Err(damaged("other-tree", what))
-    }
-
-    async fn access(&self, path: &Path, screen: &Screen) -> Result<Option<AccessJournal>, Failure> {
-        let beside = access_path(path);
-        let access = match &self.access {
-            Some(given) => given,
-            None if beside.exists() => &beside,
-            None => return Ok(None),
-        };
-        let ledger = opening::looking(access, &Keys::default(), screen)?;
-        let journal = &**ledger.journal();
-        let leaves = match exported::is_at(access) {
-            true => Leaves::of(journal).await?,
-            false => KeptTree::leaves(access, journal).await?,
-        };
-        let size = leaves.size();
-        let root = leaves.root_at(size).unwrap_or(Hash::ZERO);
-        let found = on_record(journal).await?;
-        Ok(Some(AccessJournal { size, root, found }))
     }
 }

@@ -1,9 +1,10 @@
 //! Policies, pauses, erasures, holds, clocks and the scope on the page.
 
 use recount::ledger::{ClockReading, ClockSync, PauseTarget};
-use recount::session::{Command, PauseCommand, Timestamp};
+use recount::session::{Actor, Command, PauseCommand, SessionId, Timestamp};
 use recount::testing::toolbox;
 use recount_journal::block_on;
+use recount_reads::{Depth, Door, How, Missed, OnRecord, Read, RecordedRead, Switch};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -154,4 +155,61 @@ fn clock_that_was_set_is_an_anomaly() {
     );
     has(&shown, "2 observations, from ");
     has(&shown, "nothing about synchronisation in 2 of them");
+}
+
+fn read_of(by: &str, session: u128, status: u16) -> RecordedRead {
+    RecordedRead {
+        stream: Uuid::nil(),
+        seq: 1,
+        at: Timestamp(1_763_700_000_000_000),
+        read: Read {
+            by: Actor::token(by),
+            how: How::Token,
+            door: Door::Http,
+            route: "GET /v1/sessions/{id}/records".to_owned(),
+            sessions: vec![SessionId(Uuid::from_u128(session))],
+            every_session: false,
+            depth: Depth::Bodies,
+            status,
+        },
+        repeats: 2,
+        last: Timestamp(1_763_700_060_000_000),
+    }
+}
+
+#[test]
+fn reads_of_sessions_in_scope_are_counted_and_listed() {
+    let mut kept = Kept::new();
+    let tools = toolbox().plain("pay");
+    kept.keep(&begun(&tools), &tools);
+    let mut contents = kept.contents(Disclose::All);
+    let page = crate::report::html(&contents);
+    has(&section(&page, "reads"), "No access journal was given.");
+    contents.add_reads(OnRecord {
+        reads: vec![
+            read_of("ada", 1, 200),
+            read_of("eve", 1, 403),
+            read_of("bob", 99, 200),
+        ],
+        missed: vec![Missed {
+            reads: 4,
+            from: Timestamp(0),
+            until: Timestamp(1),
+            error: "no space".to_owned(),
+        }],
+        switches: vec![(Timestamp(5), Switch::Off)],
+    });
+    let shown = section(&crate::report::html(&contents), "reads");
+    has(&shown, "ada 0 3 0 3 eve 0 0 3 3 All 0 3 3 6");
+    has(
+        &shown,
+        "2 more reads, the last 2025-11-21 04:41:00.000 UTC ada, a token of the service",
+    );
+    has(
+        &shown,
+        "HTTP API GET /v1/sessions/{id}/records 00000000-0000-0000-0000-000000000001",
+    );
+    has(&shown, "4 reads missing, from 1970-01-01 00:00:00.000 UTC");
+    has(&shown, "configuration switches the record of reads off");
+    assert!(!shown.contains("bob"), "{shown}");
 }
