@@ -19,10 +19,10 @@ pub(crate) fn of_files(whole: &Files, place: usize) -> Vec<Injured> {
     let at = 1 + place * (lines.len() - 3) / 12;
     let found = (at..)
         .chain(0..)
-        .find(|it| lines[*it].starts_with(b"{\"v\""))
+        .find(|it| lines[*it].starts_with(b"{\"v\"") && goes_on(&lines, *it))
         .unwrap();
     let mut forged = whole.clone();
-    let roots = rewrite(&mut forged, found);
+    let roots = rewrite(&mut forged, found, true);
     let named = |what: &str, mut files: Files, expected: Expected| {
         files.list();
         Injured {
@@ -32,10 +32,16 @@ pub(crate) fn of_files(whole: &Files, place: usize) -> Vec<Injured> {
         }
     };
     let (mut bare, mut signed) = (forged.clone(), forged.clone());
+    // A careless forger makes the tree and the trailer anew, but not the chain of the session.
+    let mut careless = whole.clone();
+    rewrite(&mut careless, found, false);
     // Without checkpoints, nothing in the bundle contradicts it.
-    bare.0
-        .retain(|name, _| !name.starts_with("checkpoint") && !name.starts_with("proofs/"));
-    told(&mut bare, "signed", json!(null));
+    for files in [&mut bare, &mut careless] {
+        files
+            .0
+            .retain(|name, _| !name.starts_with("checkpoint") && !name.starts_with("proofs/"));
+        told(files, "signed", json!(null));
+    }
     // Or all of them are made again, by another key of the same name.
     let key = key();
     signed.0.retain(|name, _| !name.starts_with("proofs/"));
@@ -53,15 +59,26 @@ pub(crate) fn of_files(whole: &Files, place: usize) -> Vec<Injured> {
             .insert(name, format!("{}\n", key.public()).into_bytes());
     }
     vec![
+        named("forged without the chain", careless, FOUND),
         named("forged under the old checkpoints", forged, FOUND),
         named("forged without checkpoints", bare, REVEALED),
         named("forged and signed by another key", signed, REVEALED),
     ]
 }
 
+/// True if a later line has a record of the same session.
+fn goes_on(lines: &[Vec<u8>], at: usize) -> bool {
+    let record = Record::parse(lines[at].strip_suffix(b"\n").unwrap()).unwrap();
+    let id = format!("\"session\":\"{}\"", record.session);
+    let has = |line: &Vec<u8>| String::from_utf8_lossy(line).contains(&id);
+    lines[at + 1..].iter().any(has)
+}
+
 /// Alters the record in a line, and computes all hashes behind it anew. Returns the roots by the
 /// number of leaves.
-fn rewrite(files: &mut Files, at: usize) -> BTreeMap<u64, Hash> {
+///
+/// Without `chains`, each record still names the hash that was before it.
+fn rewrite(files: &mut Files, at: usize, chains: bool) -> BTreeMap<u64, Hash> {
     let mut heads: BTreeMap<Uuid, Hash> = BTreeMap::new();
     let (mut tree, mut roots, mut out) = (Frontier::default(), BTreeMap::new(), Vec::new());
     for (number, line) in files.lines().into_iter().enumerate() {
@@ -70,7 +87,9 @@ fn rewrite(files: &mut Files, at: usize) -> BTreeMap<u64, Hash> {
         let new = if value.get("v").is_some() {
             let record = Record::parse(line).unwrap();
             let altered = (number == at).then_some("{\"forged\":true}");
-            let new = behind(&record, &heads, altered.unwrap_or(record.body.get()));
+            let prev = heads.get(&record.session).copied().unwrap_or(Hash::ZERO);
+            let prev = if chains { prev } else { record.prev };
+            let new = behind(&record, prev, altered.unwrap_or(record.body.get()));
             heads.insert(record.session, Hash::of_line(&new));
             tree.push(Hash::of_line(&new));
             new
@@ -81,11 +100,12 @@ fn rewrite(files: &mut Files, at: usize) -> BTreeMap<u64, Hash> {
             let told: Hash = withheld["hash"].as_str().unwrap().parse().unwrap();
             let old = heads.get(&record.session).copied().unwrap_or(Hash::ZERO);
             // What is withheld names the hash before it, so its own hash changes, too.
-            let hash = match old == record.prev {
+            let prev = if chains { old } else { record.prev };
+            let hash = match prev == record.prev {
                 true => told,
                 false => Hash::of_object(shown.as_bytes()),
             };
-            let new = String::from_utf8(behind(&record, &heads, "null")).unwrap();
+            let new = String::from_utf8(behind(&record, prev, "null")).unwrap();
             heads.insert(record.session, hash);
             tree.push(hash);
             format!("{{\"withheld\":{{\"hash\":\"{hash}\",\"record\":{new}}}}}").into_bytes()
@@ -111,8 +131,8 @@ fn rewrite(files: &mut Files, at: usize) -> BTreeMap<u64, Hash> {
     roots
 }
 
-/// The bytes of a record with another body, behind the head of its session.
-fn behind(record: &Record<'_>, heads: &BTreeMap<Uuid, Hash>, body: &str) -> Vec<u8> {
+/// The bytes of a record with another body, behind another record.
+fn behind(record: &Record<'_>, prev: Hash, body: &str) -> Vec<u8> {
     let draft = Draft {
         session: record.session,
         seq: record.seq,
@@ -121,7 +141,7 @@ fn behind(record: &Record<'_>, heads: &BTreeMap<Uuid, Hash>, body: &str) -> Vec<
         cause: record.cause,
         actor: record.actor.clone(),
         body,
-        prev: heads.get(&record.session).copied().unwrap_or(Hash::ZERO),
+        prev,
     };
     draft.line().bytes().to_vec()
 }
