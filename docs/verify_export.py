@@ -1,9 +1,10 @@
 """Verifies an exported journal: verify_export.py FILE [ROOT]
 
 FILE is what `recount export` wrote: objects, records and one trailer, each one line of JSON.
-ROOT is the root hash of an earlier verification that was kept elsewhere.
+Its records are in the order of the log, with their leaf indexes (format 2), or session by session
+(format 1). ROOT is the root hash of an earlier verification that was kept elsewhere.
 Exit code 0: the export is consistent, and has the given ROOT. Exit code 4: it is not; the first
-ten problems are printed. It needs Python 3 only. `journal/README.md` describes the format.
+ten problems are printed. It needs Python 3 only. `docs/evidence.md` describes the format.
 """
 
 import base64
@@ -28,8 +29,11 @@ class MerkleTree:
     def __init__(self):
         self.roots = []
 
-    def add(self, leaf):
-        size, node = 1, leaf
+    def size(self):
+        return sum(size for size, _ in self.roots)
+
+    def add(self, leaf, size=1):
+        node = leaf
         while self.roots and self.roots[-1][0] == size:
             _, left = self.roots.pop()
             size, node = size * 2, sha256(b"\1" + left + node)
@@ -51,7 +55,11 @@ class Export:
         self.records = 0
         self.objects = []  # the hash of each object so far
         self.heads = {}  # the last record of each session so far: (seq, hash)
-        self.session = ""  # the session of the last record; sessions are in ascending order
+        self.session = ""  # the session of the last record
+        self.next_leaf = None  # the index of the next leaf, in format 2
+        self.is_whole = False  # True if all leaves so far are here
+        self.withheld = 0  # the records of which only the hash is here
+        self.leaves = {}  # the leaves of each session
         self.times = []  # the first and the last time of all records
         self.known_heads = {}  # `heads` as the trailer has them
         self.trailer = None  # (records, objects, root)
@@ -63,10 +71,18 @@ class Export:
             value = json.loads(line)
             if "object" in value:
                 self.read_object(number, value)
+            elif "leaf" in value:
+                self.read_leaf_index(number, value["leaf"])
+            elif "withheld" in value:
+                self.withheld += 1
+                leaf = bytes.fromhex(value["withheld"]["hash"])
+                self.read_record(leaf, value["withheld"]["record"])
+            elif "subtree" in value:
+                self.read_subtree(number, value["subtree"])
             elif "trailer" in value:
                 self.read_trailer(value["trailer"])
             else:
-                self.read_record(line, value)
+                self.read_record(sha256(b"\0" + line), value)
         except Exception as error:
             self.at_next(f"line {number} is no line of an export: {error!r}")
 
@@ -76,17 +92,38 @@ class Export:
         if self.objects[-1] != value["object"]:
             self.problems.append(f"line {number}: object {value['object']} is altered")
 
+    def read_leaf_index(self, number, leaf):
+        """The first line of format 2 has the index of the first leaf."""
+        if self.next_leaf is None and number > 1:
+            self.problems.append(f"line {number} is of format 2, the first is not")
+        if leaf < (self.next_leaf or 0):
+            self.problems.append(f"line {number}: leaf {leaf} is there already")
+        self.is_whole = leaf == (self.next_leaf or 0) and (self.is_whole or number == 1)
+        self.next_leaf = leaf
+
+    def read_subtree(self, number, subtree):
+        """The root of leaves that are not here."""
+        size = subtree["leaves"]
+        full = size > 0 and size & (size - 1) == 0 and self.tree.size() % size == 0
+        if not (self.is_whole and full):
+            self.problems.append(f"line {number}: no subtree of {size} leaves begins here")
+            return
+        self.tree.add(bytes.fromhex(subtree["hash"]), size)
+        self.next_leaf += size
+
     def read_trailer(self, trailer):
         heads = {name: (head["seq"], head["hash"]) for name, head in trailer["heads"].items()}
         self.trailer = (trailer["records"], trailer["objects"], trailer["root"])
+        self.trailer += (trailer.get("format", 1), trailer.get("size"))
         self.known_heads = heads
 
-    def read_record(self, line, value):
+    def read_record(self, leaf, value):
         """A record follows the one before it in its session: by number, and by hash."""
         before, session, seq = self.session, value["session"], value["seq"] + 0
-        leaf = sha256(b"\0" + line)
         self.session, self.records = session, self.records + 1
-        if session < before:
+        if self.next_leaf is not None:
+            self.next_leaf += 1
+        elif session < before:
             self.at(session, seq, f"stands behind session {before}")
         last, last_hash = self.heads.get(session, (0, NO_HASH))
         if seq != last + 1:
@@ -95,11 +132,13 @@ class Export:
             self.at(session, max(last, 1), "altered, or the next is")
         time = value["at"]
         self.times = [min(self.times[:1] + [time]), max(self.times[-1:] + [time])]
-        body = value["body"] if value["kind"] in ("runner_attached", "catalog_changed") else {}
+        names_objects = value["kind"] in ("runner_attached", "catalog_changed")
+        body = (value["body"] or {}) if names_objects else {}
         named = [body[name] for name in ("catalog", "policies") if name in body]
         self.heads[session] = (seq, leaf.hex())
         if any(name not in self.objects for name in named):
             self.at(session, seq, "an object it names does not stand before it")
+        self.leaves.setdefault(session, []).append(leaf)
         self.tree.add(leaf)
 
     def at_next(self, problem):
@@ -118,8 +157,20 @@ class Export:
             if head != known:
                 last = head[0] if head else 0
                 self.at(session, last or 1, f"ends here, the trailer knows {known}")
-        if self.trailer != (self.records, len(self.objects), root):
-            self.problems.append("counts or root differ from the trailer")
+        form = 1 if self.next_leaf is None else 2
+        size = self.next_leaf if self.is_whole else None
+        found = (self.records, len(self.objects), root, form, size)
+        compared = 5 if self.records else 3
+        if self.trailer[:compared] != found[:compared]:
+            self.problems.append("counts, root, format or size differ from the trailer")
+
+    def root_by_session(self):
+        """The root of a journal before format 2."""
+        tree = MerkleTree()
+        for session in sorted(self.leaves):
+            for leaf in self.leaves[session]:
+                tree.add(leaf)
+        return tree.root().hex()
 
 
 def main(path, expected_root):
@@ -132,7 +183,7 @@ def main(path, expected_root):
         export.read_line(number, line)
     root = export.tree.root().hex()
     export.compare_with_trailer(root)
-    if expected_root is not None and expected_root != root:
+    if expected_root not in (None, root, export.root_by_session()):
         expected = f"expected the root {expected_root}, which was kept elsewhere"
         export.problems.append(f"{expected}, found {root}")
     if export.problems:
@@ -142,6 +193,7 @@ def main(path, expected_root):
     verdict = "consistent, not anchored" if expected_root is None else anchored
     sessions = len(export.heads.keys() - {SYSTEM_STREAM})
     counts = f"{sessions} sessions, {export.records} records, {len(export.objects)} objects"
+    counts += f", of which {export.withheld} are withheld" if export.withheld else ""
     times = ascii(" to ".join(export.times) or "no time")[1:-1]
     print(f"{verdict}: {counts}, {times}, root {root}")
     return 0

@@ -187,6 +187,14 @@ pub enum Error {
         /// The fault.
         what: String,
     },
+    /// A file that can be verified has only a part of a journal; nothing of it was kept.
+    #[error(
+        "the file is no whole export: {what}; it can be verified, but no journal follows from it"
+    )]
+    PartialExport {
+        /// The part that is missing.
+        what: &'static str,
+    },
     /// A value of the index is missing or fails its checksum. The log still has it, and opening
     /// again rebuilds the index.
     #[error(

@@ -1,9 +1,10 @@
-//! Import of sessions. Each session is folded during the import, because its open work follows from
-//! its records.
+//! Import of sessions. They are folded during the import, because their open work follows from
+//! their records.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
 use recount_journal::{Append, Imported, Line, WorkChange, block_on};
@@ -21,6 +22,9 @@ use crate::session::{
 ///
 /// The records and objects stay as they are. Open work and the index of request ids are derived
 /// from them. Sealed sessions are read with the keys in `keys` and stay sealed.
+///
+/// The records of sessions alternate in a file, so memory is needed for the folded state of every
+/// session. A file of format 1 has session after session, and only one state is needed.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,37 +50,78 @@ pub fn import(
     to: impl AsRef<Path>,
     keys: Option<&dyn KeyStore>,
 ) -> Result<Imported, Error> {
-    let mut fold = Fold::new(keys);
-    recount_journal::import(reader, to, |append| fold.changes(append))
+    let fold = Mutex::new(Fold::new(keys));
+    recount_journal::import_then(
+        reader,
+        to,
+        |append| locked(&fold).changes(append),
+        || locked(&fold).end(),
+    )
 }
 
-/// The fold of the session that is being imported.
+/// No fold panics, and its state stays valid if one does.
+fn locked<'f, 'k>(fold: &'f Mutex<Fold<'k>>) -> MutexGuard<'f, Fold<'k>> {
+    fold.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folds of the sessions that are being imported.
 pub(super) struct Fold<'k> {
     keys: Option<&'k dyn KeyStore>,
-    /// The key of the session, after the first lookup.
-    key: Option<SessionKey>,
-    session: Session,
-    open: Vec<(Seq, OpenWork)>,
+    /// The session of the last append.
+    current: Folded,
+    /// The other sessions, without their libraries: the current one has what all of them share.
+    others: BTreeMap<SessionId, Folded>,
+    /// The sealed sessions without a key, and why. Only an erased session may be one.
+    closed: BTreeMap<SessionId, Error>,
     erasures: BTreeMap<SessionId, Erasure>,
     unknown_fields: UnknownFields,
+}
+
+/// A session as far as it was folded.
+struct Folded {
+    session: Session,
+    open: Vec<(Seq, OpenWork)>,
+    /// The key of the session, after the first lookup.
+    key: Option<SessionKey>,
+}
+
+impl Folded {
+    fn new(id: SessionId) -> Self {
+        Folded {
+            session: Session::new(id),
+            open: Vec::new(),
+            key: None,
+        }
+    }
 }
 
 impl<'k> Fold<'k> {
     pub(super) fn new(keys: Option<&'k dyn KeyStore>) -> Self {
         Fold {
             keys,
-            key: None,
-            session: Session::new(SessionId(Uuid::nil())),
-            open: Vec::new(),
+            current: Folded::new(SessionId(Uuid::nil())),
+            others: BTreeMap::new(),
+            closed: BTreeMap::new(),
             erasures: BTreeMap::new(),
             unknown_fields: UnknownFields::default(),
         }
     }
 
+    /// Fails if a session could not be folded without a key and was not erased.
+    fn end(&mut self) -> Result<(), Error> {
+        let first = self.closed().next();
+        first.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// The sessions that could not be folded without a key, and that were not erased.
+    pub(super) fn closed(&mut self) -> impl Iterator<Item = (SessionId, Error)> {
+        let closed = std::mem::take(&mut self.closed).into_iter();
+        closed.filter(|(id, _)| !self.erasures.contains_key(id))
+    }
+
     /// Returns the changes of open work that the records of an append cause.
     pub(super) fn changes(&mut self, append: &Append) -> Result<Vec<WorkChange>, Error> {
         if append.session.is_nil() {
-            // The journal's own stream comes first in an export.
             let records = append.lines.iter().filter_map(|line| line.record().ok());
             records.for_each(|record| note_erasure(&mut self.erasures, &record));
             return Ok(Vec::new());
@@ -84,13 +129,13 @@ impl<'k> Fold<'k> {
         self.adopt(append);
         let id = SessionId(append.session);
         let mut changes = Vec::new();
-        let mut session = std::mem::replace(&mut self.session, Session::new(id));
+        let mut session = std::mem::replace(&mut self.current.session, Session::new(id));
         for (line, seq) in append.lines.iter().zip(append.expected + 1..) {
             let fact = match self.fact(&session, Seq(seq), line) {
                 Ok(Some(fact)) => fact,
                 Ok(None) => continue,
                 Err(error) => {
-                    self.session = session;
+                    self.current.session = session;
                     return Err(error);
                 }
             };
@@ -103,7 +148,7 @@ impl<'k> Fold<'k> {
             }
         }
         self.note(&session, &mut changes);
-        self.session = session;
+        self.current.session = session;
         Ok(changes)
     }
 
@@ -111,26 +156,28 @@ impl<'k> Fold<'k> {
     /// are not folded. Its objects are adopted, because other sessions may name them.
     pub(super) fn nothing_open(&mut self, append: &Append) -> Vec<WorkChange> {
         self.adopt(append);
-        let removed = self.open.drain(..).map(|(seq, _)| WorkChange::Remove {
+        let removed = self.current.open.drain(..);
+        let removed = removed.map(|(seq, _)| WorkChange::Remove {
             session: append.session,
             item: seq.0,
         });
         removed.collect()
     }
 
-    /// Adopts the objects of an append. Another session than before starts anew.
+    /// Goes on with the session of an append, and adopts its objects.
     fn adopt(&mut self, append: &Append) {
         let id = SessionId(append.session);
-        if self.session.id != id {
-            // Other sessions may name the catalogs and policies read so far, so they are kept.
-            let library = std::mem::take(self.session.library_mut());
-            self.session = Session::with_library(id, library);
-            self.open.clear();
-            self.key = None;
+        if self.current.session.id != id {
+            // Sessions may name the catalogs and policies of others.
+            let library = std::mem::take(self.current.session.library_mut());
+            let next = self.others.remove(&id).unwrap_or_else(|| Folded::new(id));
+            let last = std::mem::replace(&mut self.current, next);
+            self.others.insert(last.session.id, last);
+            *self.current.session.library_mut() = library;
         }
         for object in &append.objects {
             let hash = ObjectHash::from_bytes(*object.hash.as_bytes());
-            let library = self.session.library_mut();
+            let library = self.current.session.library_mut();
             let unknown_fields = &mut self.unknown_fields;
             let mut adopt = |content: &[u8]| {
                 if library.adopt(hash, content) {
@@ -141,7 +188,7 @@ impl<'k> Fold<'k> {
             // will fail.
             if !is_sealed_object(&object.bytes) {
                 adopt(&object.bytes);
-            } else if let Ok(key) = key(self.keys, &mut self.key, id)
+            } else if let Ok(key) = key(self.keys, &mut self.current.key, id)
                 && let Ok(content) = key.open_object(&object.bytes)
             {
                 adopt(&content);
@@ -153,10 +200,14 @@ impl<'k> Fold<'k> {
     fn fact(&mut self, session: &Session, seq: Seq, line: &Line) -> Result<Option<Fact>, Error> {
         let id = session.id;
         let fact = match fact_of(id, seq, line.bytes()) {
-            Err(Error::Sealed { .. }) => match key(self.keys, &mut self.key, id) {
+            Err(Error::Sealed { .. }) => match key(self.keys, &mut self.current.key, id) {
                 Ok(key) => Entry::read(id, seq, line.clone(), Some(key))?.fact()?,
                 // An erased session cannot be folded, and it had no open work when it was erased.
-                Err(Error::Sealed { .. }) if self.erasures.contains_key(&id) => return Ok(None),
+                // The record of its erasure may come later.
+                Err(error @ Error::Sealed { .. }) => {
+                    self.closed.entry(id).or_insert(error);
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             },
             fact => fact?,
@@ -173,8 +224,8 @@ impl<'k> Fold<'k> {
     }
 
     fn note(&mut self, session: &Session, changes: &mut Vec<WorkChange>) {
-        changes.extend(work_changes(session, &self.open));
-        self.open = open_work(session);
+        changes.extend(work_changes(session, &self.current.open));
+        self.current.open = open_work(session);
     }
 }
 
@@ -191,3 +242,8 @@ fn key<'k>(
     }
     known.as_ref().ok_or(Error::Sealed { session })
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[path = "import_tests.rs"]
+mod tests;

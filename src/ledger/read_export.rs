@@ -23,9 +23,10 @@ pub struct ExportRead {
 
 /// Reads an export of all sessions or of one into memory.
 ///
-/// The file is verified as in [`import`](super::import()). Unlike an import, this also reads
-/// sessions that are sealed and whose key is not in `keys`, and those that only another version can
-/// fold. Memory is needed for all records and objects of the export.
+/// The file is verified as in [`import`](super::import()). Unlike an import, this also reads a file
+/// that has only some sessions of a journal, sessions that are sealed and whose key is not in
+/// `keys`, and those that only another version can fold. Memory is needed for all records and
+/// objects of the export.
 ///
 /// ```
 /// use recount_journal::block_on;
@@ -50,6 +51,7 @@ pub fn read_export(
     let journal = recount_journal::read_export(reader, |append| {
         changes(&mut fold, append, &mut work_unknown)
     })?;
+    work_unknown.extend(fold.closed());
     let ledger = Ledger::new(Arc::new(journal));
     Ok(ExportRead {
         ledger: match &keys {

@@ -1,24 +1,21 @@
 //! The export of a journal, or of one session, as JSON lines. SHA-256 is enough to verify them.
 
-use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::Serialize;
 use uuid::Uuid;
 
-use crate::records::export_lines::{ObjectLine, Trailer, TrailerHead, TrailerLine};
-use crate::tree::Frontier;
-use crate::{Error, Hash, Journal};
+use super::export_writer::ExportWriter;
+use crate::{Error, Hash, Journal, Line, Trailer};
 
-/// The number of records and sessions that are read at a time.
-const PAGE: usize = 1_000;
-
-/// Writes all streams in the order of their ids, the system stream first, or only one stream.
+/// Writes all records in the order of the log, or only those of one stream.
 ///
-/// Each record is written as its exact bytes. Each object precedes the first record that names its
-/// hash. The trailer is the last line.
+/// Each record is written as its exact bytes, and the file says its index among the leaves of the
+/// journal's tree. Each object precedes the first record that names its hash. The trailer is the
+/// last line. The export of a whole journal has the root that a checkpoint of as many records
+/// signs.
+///
+/// The log is read from its beginning, up to its end at the time of the call, or to the last record
+/// of the stream.
 ///
 /// ```
 /// use recount_journal::{MemoryJournal, block_on, export, verify};
@@ -35,104 +32,80 @@ pub async fn export(
     session: Option<Uuid>,
     out: &mut (impl Write + Send),
 ) -> Result<Trailer, Error> {
-    let mut export = Export {
-        journal,
-        out,
-        objects: HashSet::new(),
-        heads: BTreeMap::new(),
-        tree: Frontier::default(),
-        records: 0,
-    };
-    if let Some(session) = session {
-        export.stream(session).await?;
-    } else {
-        export.stream(Uuid::nil()).await?;
-        let mut after = None;
-        loop {
-            let page = journal.sessions(after, PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(*last);
-            for (session, _) in page {
-                export.stream(session).await?;
-            }
-        }
-    }
-    let Export {
-        out,
-        objects,
-        heads,
-        tree,
-        records,
-        ..
-    } = export;
-    let trailer = Trailer {
-        records,
-        objects: objects.len() as u64,
-        heads,
-        root: tree.root(),
-    };
-    let line = TrailerLine { trailer };
-    write_line(out, &to_json(&line)?)?;
-    out.flush().map_err(writing())?;
-    Ok(line.trailer)
+    export_shown(journal, session, out, |_| None).await
 }
 
-struct Export<'a, W> {
-    journal: &'a dyn Journal,
-    out: &'a mut W,
-    objects: HashSet<Hash>,
-    heads: BTreeMap<Uuid, TrailerHead>,
-    tree: Frontier,
-    records: u64,
-}
-
-impl<W: Write + Send> Export<'_, W> {
-    async fn stream(&mut self, session: Uuid) -> Result<(), Error> {
-        let mut seq = 0;
-        // The predecessor hash in each record is not an object.
-        let mut prev = Hash::ZERO;
-        loop {
-            let page = self.journal.read(session, seq + 1, PAGE).await?;
-            if page.is_empty() {
-                break;
-            }
-            for line in page {
-                for hash in mentioned(line.bytes()) {
-                    if hash != prev && !self.objects.contains(&hash) {
-                        self.object(hash).await?;
-                    }
+/// Like [`export`], but withholds records: `shown` returns the JSON to show in place of a body.
+/// Only objects that are named by what is shown are written.
+///
+/// ```
+/// use recount_journal::{Journal, MemoryJournal, block_on, export_shown, own_append, verify};
+/// use recount_journal::Actor;
+/// # let journal = MemoryJournal::new();
+/// block_on(journal.append(own_append(None, 0, Actor::new("engine"), "noted", "{\"pin\":7}")))?;
+/// let mut file = Vec::new();
+/// block_on(export_shown(&journal, None, &mut file, |_| Some("{}".to_owned())))?;
+/// assert!(!String::from_utf8_lossy(&file).contains("pin"));
+/// let report = verify::export(&file[..])?;
+/// assert!(report.is_sound());
+/// assert_eq!(report.withheld, 1);
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`export`]; [`Error::Io`] also if what is shown is no JSON.
+pub async fn export_shown(
+    journal: &dyn Journal,
+    session: Option<Uuid>,
+    out: &mut (impl Write + Send),
+    mut shown: impl FnMut(&Line) -> Option<String> + Send,
+) -> Result<Trailer, Error> {
+    let mut writer = ExportWriter::new(out);
+    let end = journal.position().await?;
+    let last = match session {
+        Some(session) => journal.head(session).await?.map_or(0, |head| head.seq),
+        None => u64::MAX,
+    };
+    let (mut leaf, mut position, mut written) = (0, 0, 0);
+    while position < end && written < last {
+        let commit = journal.follow(position).await?;
+        position = commit.position;
+        for (stream, lines) in &commit.appends {
+            if session.is_none_or(|it| it == *stream) {
+                writer.at(leaf)?;
+                for line in lines {
+                    let shown = shown(line);
+                    record(journal, *stream, (line, shown), &mut writer).await?;
                 }
-                write_line(self.out, line.bytes())?;
-                seq += 1;
-                prev = line.leaf();
-                self.tree.push(prev);
-                self.records += 1;
+                written += lines.len() as u64;
             }
+            leaf += lines.len() as u64;
         }
-        if seq > 0 {
-            self.heads.insert(session, TrailerHead { seq, hash: prev });
-        }
-        Ok(())
     }
+    writer.finish()
+}
 
-    async fn object(&mut self, hash: Hash) -> Result<(), Error> {
-        let Some(bytes) = self.journal.object(hash).await? else {
-            return Ok(());
-        };
-        let (text, base64) = match str::from_utf8(&bytes) {
-            Ok(text) => (Some(text.to_owned()), None),
-            Err(_) => (None, Some(BASE64_STANDARD.encode(&bytes))),
-        };
-        write_line(
-            self.out,
-            &to_json(&ObjectLine {
-                object: hash,
-                text,
-                base64,
-            })?,
-        )?;
-        self.objects.insert(hash);
-        Ok(())
+/// Writes a record behind the objects that it names for the first time.
+async fn record<W: Write>(
+    journal: &dyn Journal,
+    stream: Uuid,
+    (line, shown): (&Line, Option<String>),
+    writer: &mut ExportWriter<W>,
+) -> Result<(), Error> {
+    // The predecessor hash in each record is not an object.
+    let prev = writer.head(stream).map_or(Hash::ZERO, |head| head.hash);
+    let read = shown.as_ref().map_or(line.bytes(), |it| it.as_bytes());
+    for hash in mentioned(read) {
+        if hash != prev
+            && !writer.has_object(hash)
+            && let Some(bytes) = journal.object(hash).await?
+        {
+            writer.object(hash, &bytes)?;
+        }
+    }
+    match shown {
+        Some(body) => writer.withheld(line, &body),
+        None => writer.record(line),
     }
 }
 
@@ -142,18 +115,4 @@ fn mentioned(line: &[u8]) -> impl Iterator<Item = Hash> {
         .split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         .filter(|run| run.len() == 64);
     runs.filter_map(|run| str::from_utf8(run).ok()?.parse().ok())
-}
-
-fn to_json(line: &impl Serialize) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(line).map_err(|error| writing()(error.into()))
-}
-
-fn write_line(out: &mut impl Write, line: &[u8]) -> Result<(), Error> {
-    out.write_all(line)
-        .and_then(|()| out.write_all(b"\n"))
-        .map_err(writing())
-}
-
-fn writing() -> impl FnOnce(std::io::Error) -> Error {
-    Error::io("write the export")
 }

@@ -11,7 +11,8 @@ use std::thread;
 use uuid::Uuid;
 
 use super::verify::Finding;
-use super::verify::export::{Check, Seen, next_line};
+use super::verify::check::{Check, Seen};
+use super::verify::export::next_line;
 use crate::files::disk::RealDisk;
 use crate::files::unfinished::Unfinished;
 use crate::log::{LogWriter, encode_append};
@@ -50,12 +51,14 @@ pub struct Imported {
 /// built when the journal is first opened.
 ///
 /// An export contains neither the open work nor the request ids, because both follow from the
-/// records. `open_work` is called for each append in order, session after session, before the
-/// append is written. It returns the changes of the append.
+/// records. `open_work` is called for each append in the order of the file, before the append is
+/// written. It returns the changes of the append. Those of the journal's own stream are ignored.
 ///
-/// The first calls are for the journal's own stream, without its last record. Its changes are
-/// ignored. The original division into appends is unknown, so an append has up to 64 records here.
-/// Its objects are those before its first record.
+/// The original division into appends is unknown, so an append has up to 64 records of one stream
+/// here. Its objects are those before its first record.
+///
+/// A file of format 1 has stream after stream. The last record of the journal's own stream is then
+/// written last.
 ///
 /// ```
 /// use recount_journal::{
@@ -81,14 +84,29 @@ pub struct Imported {
 /// ```
 ///
 /// # Errors
-/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::Occupied`] if the
-/// destination exists; [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and
-/// [`Error::Refused`] for records that no journal accepts; [`Error::Io`]; and the errors of
-/// `open_work`. Nothing is left behind.
+/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::PartialExport`] if
+/// it does not have all records; [`Error::Occupied`] if the destination exists;
+/// [`Error::TooLarge`], [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for
+/// records that no journal accepts; [`Error::Io`]; and the errors of `open_work`. Nothing is left
+/// behind.
 pub fn import<E: From<Error>>(
+    reader: impl BufRead + Send,
+    to: impl AsRef<Path>,
+    open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+) -> Result<Imported, E> {
+    import_then(reader, to, open_work, || Ok(()))
+}
+
+/// Like [`import`]. It also calls `at_end` once after the last record. If that fails, nothing is
+/// left behind.
+///
+/// # Errors
+/// Those of [`import`] and of `at_end`.
+pub fn import_then<E: From<Error>>(
     mut reader: impl BufRead + Send,
     to: impl AsRef<Path>,
     open_work: impl FnMut(&Append) -> Result<Vec<WorkChange>, E>,
+    at_end: impl FnOnce() -> Result<(), E>,
 ) -> Result<Imported, E> {
     let place = Unfinished::begin(to.as_ref())?;
     let writing = || Error::io(format!("write {}", place.path().display()));
@@ -99,7 +117,8 @@ pub fn import<E: From<Error>>(
     let (appends, gathered) = sync_channel(WAITING.1);
     let imported = thread::scope(|scope| {
         let written = scope.spawn(|| write(writer, taken));
-        let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, journal));
+        let gathering = Gathering::new(appends, Wanted::Whole);
+        let read = scope.spawn(move || gathering.run(&mut reader, journal));
         // A thread that stops drops its channel ends. The others then stop without an error of
         // their own.
         let opened = frame(gathered, frames, open_work);
@@ -113,6 +132,7 @@ pub fn import<E: From<Error>>(
         opened?;
         Ok::<_, E>(read?)
     })?;
+    at_end()?;
     write_marker(place.path(), journal).map_err(writing())?;
     place.finish()?;
     Ok(imported)
@@ -175,8 +195,18 @@ fn write(mut writer: LogWriter, frames: Receiver<Vec<Append>>) -> io::Result<()>
     written.map_err(io::Error::from).and(writer.close())
 }
 
+/// The parts of a journal that a reader takes.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Wanted {
+    /// A file from which nothing is left out.
+    Whole,
+    /// Also a file without some sessions.
+    Part,
+}
+
 /// A builder of appends from the lines of a file.
 pub(super) struct Gathering {
+    wanted: Wanted,
     appends: SyncSender<Append>,
     /// The append under construction.
     append: Append,
@@ -189,8 +219,9 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    pub(super) fn new(appends: SyncSender<Append>) -> Self {
+    pub(super) fn new(appends: SyncSender<Append>, wanted: Wanted) -> Self {
         Self {
+            wanted,
             appends,
             append: Append::new(Uuid::nil(), 0, Vec::new()),
             bytes: 0,
@@ -219,7 +250,7 @@ impl Gathering {
                         || self.bytes >= APPEND.1
                         || !self.objects.is_empty();
                     if is_full || place.session != self.append.session {
-                        goes_on = self.end_append();
+                        goes_on = self.end_append(check.is_by_stream());
                         self.append = Append::new(place.session, place.seq - 1, Vec::new());
                     }
                     let objects = self.objects.iter().map(|object| object.bytes.len());
@@ -228,9 +259,20 @@ impl Gathering {
                     self.append.lines.push(Line::hashed(&line, place, leaf));
                 }
                 Seen::Object(object) => self.objects.push(object),
-                Seen::Other => {}
+                Seen::Withheld => {
+                    return Err(Error::PartialExport {
+                        what: "a record is withheld",
+                    });
+                }
+                Seen::Subtree if self.wanted == Wanted::Whole => {
+                    return Err(Error::PartialExport {
+                        what: "it has only some of the sessions",
+                    });
+                }
+                Seen::Subtree | Seen::Other => {}
             }
         }
+        let is_by_stream = check.is_by_stream();
         let report = check.report();
         if let Some(finding) = report.findings.first() {
             return Err(damaged(finding));
@@ -246,7 +288,7 @@ impl Gathering {
         if !self.objects.is_empty() {
             return Err(nothing("an object stands behind the last record"));
         }
-        self.end_append();
+        self.end_append(is_by_stream);
         if let Some(last) = self.system.take() {
             self.send(last);
         }
@@ -260,14 +302,14 @@ impl Gathering {
     }
 
     /// Completes the append under construction. Returns false if the receiver has stopped.
-    fn end_append(&mut self) -> bool {
+    fn end_append(&mut self, is_by_stream: bool) -> bool {
         self.bytes = 0;
         let empty = Append::new(Uuid::nil(), 0, Vec::new());
         let mut append = std::mem::replace(&mut self.append, empty);
         if append.lines.is_empty() {
             return true;
         }
-        if append.session.is_nil() {
+        if append.session.is_nil() && is_by_stream {
             // The last record of the system stream is the last one of a journal. The other ones
             // precede the sessions.
             let last = append.lines.split_off(append.lines.len() - 1);

@@ -3,12 +3,14 @@
 //! Each operation takes a whole journal or file, and reports its findings and actions. The store
 //! never calls one. No operation interprets records.
 //!
-//! Read `verify` first, then `backup`, `export` and `import` (a journal as a file of lines),
-//! `repair` and `compact`. `read_export` is an import into memory. The others import only `verify`.
+//! Read `verify` first, then `backup`, `export` with `export_writer`, and `import` (a journal as a
+//! file of lines), `repair` and `compact`. `read_export` is an import into memory. The others
+//! import only `verify`.
 
 pub mod backup;
 pub(crate) mod compact;
 pub(crate) mod export;
+pub(crate) mod export_writer;
 pub(crate) mod import;
 pub(crate) mod read_export;
 pub(crate) mod repair;

@@ -6,7 +6,7 @@ use std::thread;
 
 use uuid::Uuid;
 
-use super::import::{Gathering, WAITING, complete};
+use super::import::{Gathering, WAITING, Wanted, complete};
 use crate::{Append, Error, Journal, MemoryJournal, WorkChange, block_on};
 
 /// Reads an export into memory, with the checks of [`import`](crate::import()).
@@ -37,7 +37,8 @@ use crate::{Append, Error, Journal, MemoryJournal, WorkChange, block_on};
 /// ```
 ///
 /// # Errors
-/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::TooLarge`],
+/// [`Error::DamagedExport`] if the file was altered or is incomplete; [`Error::PartialExport`] if
+/// records of its sessions are withheld; [`Error::TooLarge`],
 /// [`Error::TooDeep`], [`Error::Unreadable`] and [`Error::Refused`] for records that no journal
 /// accepts; [`Error::Io`]; and the errors of `open_work`.
 pub fn read_export<E: From<Error>>(
@@ -47,7 +48,8 @@ pub fn read_export<E: From<Error>>(
     let journal = MemoryJournal::new();
     let (appends, gathered) = sync_channel(WAITING.1);
     thread::scope(|scope| {
-        let read = scope.spawn(move || Gathering::new(appends).run(&mut reader, Uuid::nil()));
+        let gathering = Gathering::new(appends, Wanted::Part);
+        let read = scope.spawn(move || gathering.run(&mut reader, Uuid::nil()));
         let kept = keep(gathered, &journal, open_work);
         let read = read.join().unwrap_or_else(|_| {
             let panicked = io::Error::other("the reader panicked");

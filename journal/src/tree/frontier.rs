@@ -39,7 +39,35 @@ impl Frontier {
 
     /// Adds the next leaf.
     pub fn push(&mut self, leaf: Hash) {
-        let mut node = (1, leaf);
+        self.add(1, leaf);
+    }
+
+    /// Adds the next leaves, of which only the root of their full subtree is known. Returns false,
+    /// and adds nothing, if no full subtree of so many leaves begins here.
+    ///
+    /// ```
+    /// use recount_journal::Hash;
+    /// use recount_journal::tree::Frontier;
+    ///
+    /// let leaves: Vec<Hash> = (0_u8..6).map(|n| Hash::of_line(&[n])).collect();
+    /// let whole: Frontier = leaves.iter().copied().collect();
+    /// let first: Frontier = leaves.iter().copied().take(4).collect();
+    /// let mut tree = Frontier::default();
+    /// assert!(tree.push_subtree(4, first.root()));
+    /// assert!(!tree.push_subtree(8, first.root()));
+    /// tree.extend(leaves.into_iter().skip(4));
+    /// assert_eq!(tree, whole);
+    /// ```
+    pub fn push_subtree(&mut self, leaves: u64, root: Hash) -> bool {
+        let fits = leaves.is_power_of_two() && self.size().is_multiple_of(leaves);
+        if fits {
+            self.add(leaves, root);
+        }
+        fits
+    }
+
+    fn add(&mut self, leaves: u64, root: Hash) {
+        let mut node = (leaves, root);
         while let Some((size, left)) = self.full.pop_if(|(size, _)| *size == node.0) {
             node = (size * 2, Hash::of_node(left, node.1));
         }

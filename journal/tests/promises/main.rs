@@ -13,6 +13,7 @@ mod compactions;
 mod crash_points;
 mod exports;
 mod following;
+mod format_two;
 mod full_disks;
 mod history;
 mod imports;

@@ -77,6 +77,8 @@ impl From<journal::Error> for Failure {
             journal::Error::DamagedExport { .. } => Failure::new("damaged", what)
                 .exit(Exit::Damaged)
                 .advice("`recount verify FILE` lists the damage; nothing was imported"),
+            journal::Error::PartialExport { .. } => Failure::new("partial-export", what)
+                .advice("`recount export JOURNAL` writes a whole journal, or one session"),
             journal::Error::NewerFormat { .. } => Failure::new("newer-format", what)
                 .advice("use the version of recount that wrote it, or a later one"),
             journal::Error::Damaged { .. } => {

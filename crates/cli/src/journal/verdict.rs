@@ -66,12 +66,18 @@ pub(crate) fn reach(report: &Report) -> Option<String> {
 
 /// The numbers of sessions, records and objects behind a verdict, and the first and last time.
 pub(crate) fn counts(report: &Report) -> String {
-    let counted = format!(
+    let mut counted = format!(
         "{}, {}, {}",
         count(report.sessions, "session"),
         count(report.records, "record"),
         count(report.objects, "object")
     );
+    if report.withheld > 0 {
+        counted = format!(
+            "{counted}, of which {} are withheld",
+            count(report.withheld, "record")
+        );
+    }
     match report.span_us {
         None => counted,
         Some((first, last)) => {
@@ -92,6 +98,8 @@ pub(crate) fn in_json(report: &Report) -> Value {
         "from": report.span_us.map(|(first, _)| time(first)),
         "to": report.span_us.map(|(_, last)| time(last)),
         "root": report.root,
+        "size": report.size,
+        "withheld": report.withheld,
         "anchor": report.anchor,
     })
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use recount_evidence::{Checkpoint, KeptTree, Note, PublicKey};
+use recount_evidence::{Checkpoint, KeptTree, Leaves, Note, PublicKey};
 use recount_journal::tree::Frontier;
 use recount_journal::verify::{Finding, Report};
 use recount_journal::{Hash, Journal, Trailer};
@@ -130,11 +130,7 @@ impl Since {
         let journal = &**ledger.journal();
         let (beginning, expected, found) = match kept {
             Kept::Checkpoint(checkpoint, signed_by) => {
-                let leaves = match exported::is_at(path) {
-                    true => recount_evidence::Leaves::of(journal).await?,
-                    false => KeptTree::leaves(path, journal).await?,
-                };
-                let found = leaves.root_at(checkpoint.size);
+                let found = leaves(path, journal).await?.root_at(checkpoint.size);
                 let beginning = Beginning {
                     records: checkpoint.size,
                     what: format!(
@@ -152,7 +148,11 @@ impl Since {
                     what: format!("the export of {}", count(trailer.records, "record")),
                     signed_by: Vec::new(),
                 };
-                (beginning, trailer.root, root_at(journal, &trailer).await?)
+                let found = match trailer.size {
+                    Some(size) => leaves(path, journal).await?.root_at(size),
+                    None => root_by_stream(journal, &trailer).await?,
+                };
+                (beginning, trailer.root, found)
             }
         };
         if found == Some(expected) {
@@ -202,9 +202,17 @@ impl Since {
     }
 }
 
-/// The root over the streams in the order of their ids, each up to its head in the trailer. `None`
-/// if a stream is shorter.
-async fn root_at(journal: &dyn Journal, trailer: &Trailer) -> Result<Option<Hash>, Failure> {
+/// The leaves of a journal or of an export.
+async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Failure> {
+    match exported::is_at(path) {
+        true => Ok(Leaves::of(journal).await?),
+        false => Ok(KeptTree::leaves(path, journal).await?),
+    }
+}
+
+/// The root over the streams in the order of their ids, each up to its head in the trailer, as a
+/// file of format 1 or of one session has it. `None` if a stream is shorter.
+async fn root_by_stream(journal: &dyn Journal, trailer: &Trailer) -> Result<Option<Hash>, Failure> {
     let mut tree = Frontier::default();
     for (session, head) in &trailer.heads {
         let mut next = 1;

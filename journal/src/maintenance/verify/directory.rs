@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::report::Report;
+use crate::Error;
 use crate::files::disk::RealDisk;
 use crate::files::swap::{LOG_NEW, Names};
 use crate::index::{Index, refused_by_disk};
@@ -14,8 +15,6 @@ use crate::store::directory::closed;
 use crate::store::directory::closed::NotedEnd;
 use crate::store::directory::manifest::Manifest;
 use crate::store::survey::{self, Streams, Survey};
-use crate::tree::Frontier;
-use crate::{Error, Hash};
 
 /// The note for a journal without an index.
 pub(crate) const INDEX_MISSING: &str =
@@ -175,20 +174,9 @@ fn open_index(
 }
 
 fn report(streams: Streams, objects: u64, notes: Vec<String>) -> Report {
-    let heads = streams.heads();
-    let mut tree = Frontier::default();
-    tree.extend(streams.leaves());
-    let root: Hash = tree.root();
-    let sessions = heads.keys().filter(|session| !session.is_nil()).count() as u64;
     Report {
-        records: streams.records,
-        sessions,
         objects,
-        root,
-        span_us: streams.span_us,
-        anchor: None,
-        heads,
-        findings: streams.findings,
         notes,
+        ..Report::of(streams)
     }
 }

@@ -4,8 +4,9 @@
 //! and trailer. Only a root that is kept elsewhere reveals that: [`Report::against`]. Verification
 //! does not interpret records.
 
-// Read `report` first, then `directory` (a journal) and `export` (a file).
+// Read `report` first, then `directory` (a journal), `export` (a file) and `check` (its lines).
 
+pub(crate) mod check;
 mod directory;
 pub(crate) mod export;
 mod report;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::store::survey::Finding;
+use crate::store::survey::{Finding, Streams};
 use crate::{Hash, Head};
 
 /// The verdict of a verification about the records that the report counts.
@@ -30,10 +30,18 @@ pub struct Report {
     pub sessions: u64,
     /// The number of different objects.
     pub objects: u64,
-    /// The tree hash over all records. A directory is hashed stream after stream in the order of
-    /// their ids, an export in the order of the file. An export of a whole journal has the same
-    /// order, so both roots are equal.
+    /// The tree hash over all records. A directory is hashed in the order of its log, an export in
+    /// the order of the file. An export of a whole journal of format 2 has the same order, so both
+    /// roots are equal.
     pub root: Hash,
+    /// The tree hash over all records, stream after stream in the order of their ids. Before format
+    /// 2 of exports this was the root of a journal.
+    pub root_by_stream: Hash,
+    /// The number of leaves of the whole tree, if the root is that of a journal: that of a
+    /// checkpoint of this size.
+    pub size: Option<u64>,
+    /// The number of records of which the file has only the hash and what its writer shows of them.
+    pub withheld: u64,
     /// The earliest and the latest time of a record, in microseconds since 1970; `None` without
     /// records.
     pub span_us: Option<(i64, i64)>,
@@ -48,6 +56,25 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report on streams that were read.
+    pub(super) fn of(streams: Streams) -> Self {
+        let heads = streams.heads();
+        Self {
+            records: streams.records,
+            sessions: heads.keys().filter(|session| !session.is_nil()).count() as u64,
+            objects: 0,
+            root: streams.tree.root(),
+            root_by_stream: streams.root_by_stream(),
+            size: Some(streams.tree.size()),
+            withheld: 0,
+            span_us: streams.span_us,
+            anchor: None,
+            heads,
+            findings: streams.findings,
+            notes: Vec::new(),
+        }
+    }
+
     /// True if there is no fault.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
@@ -62,7 +89,8 @@ impl Report {
         }
     }
 
-    /// Compares the report with a root that was kept elsewhere. A different root is a finding.
+    /// Compares the report with a root that was kept elsewhere, of either order. A different root
+    /// is a finding.
     ///
     /// ```
     /// use recount_journal::verify::{self, Integrity};
@@ -78,7 +106,7 @@ impl Report {
     /// ```
     #[must_use]
     pub fn against(mut self, root: Hash) -> Report {
-        if self.root != root {
+        if self.root != root && self.root_by_stream != root {
             self.findings.push(Finding {
                 session: None,
                 seq: None,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::finding::Finding;
+use crate::tree::Frontier;
 use crate::{Hash, Head, Record};
 
 /// The streams as far as they were read.
@@ -14,6 +15,8 @@ pub(crate) struct Streams {
     pub(crate) records: u64,
     /// The earliest and the latest time of a record.
     pub(crate) span_us: Option<(i64, i64)>,
+    /// The tree over all records, in the order in which they were read.
+    pub(crate) tree: Frontier,
     streams: BTreeMap<Uuid, Stream>,
 }
 
@@ -54,6 +57,7 @@ impl Streams {
         let (first, last) = self.span_us.unwrap_or((record.at_us, record.at_us));
         self.span_us = Some((first.min(record.at_us), last.max(record.at_us)));
         stream.leaves.push(leaf);
+        self.tree.push(leaf);
         if seq < expected {
             find(
                 seq,
@@ -146,10 +150,10 @@ impl Streams {
             .collect()
     }
 
-    /// Returns all leaf hashes, stream after stream.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = Hash> + '_ {
-        self.streams
-            .values()
-            .flat_map(|stream| stream.leaves.iter().copied())
+    /// Returns the root of the tree over all records, stream after stream in the order of their
+    /// ids.
+    pub(crate) fn root_by_stream(&self) -> Hash {
+        let leaves = self.streams.values().flat_map(|it| it.leaves.iter());
+        leaves.copied().collect::<Frontier>().root()
     }
 }
