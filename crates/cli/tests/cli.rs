@@ -101,11 +101,11 @@ mod platforms;
 mod program;
 #[path = "cli/quorum.rs"]
 mod quorum;
-#[path = "cli/redacted.rs"]
-mod redacted;
 #[cfg(all(feature = "serve", unix))]
 #[path = "cli/reads.rs"]
 mod reads;
+#[path = "cli/redacted.rs"]
+mod redacted;
 #[cfg(all(feature = "serve", unix))]
 #[path = "cli/reloading.rs"]
 mod reloading;

@@ -45,7 +45,10 @@ fn service_records_who_reads() {
         .run("reads demo.access --json")
         .ends_with(0)
         .json_lines();
-    assert_eq!(routes(&lines), ["GET /v1/sessions/{id}/records", "pending", "pauses"]);
+    assert_eq!(
+        routes(&lines),
+        ["GET /v1/sessions/{id}/records", "pending", "pauses"]
+    );
     assert_eq!(switches(&lines), ["began", "ended"]);
     let of_ada = bench.run("reads demo --reader ada --json").ends_with(0);
     assert_eq!(routes(&of_ada.json_lines()).len(), 1);
