@@ -38,6 +38,8 @@ pub struct Contents {
     pub statements: Statements,
     /// The reads of sessions in scope. `None` unless [`add_reads`](Contents::add_reads) was called.
     pub reads: Option<OnRecord>,
+    /// The records that are redacted, with what is shown of their bodies.
+    pub(crate) redacted: BTreeMap<(SessionId, Seq), String>,
 }
 
 /// The numbers of records and sessions of a journal, and those in scope.
@@ -77,6 +79,8 @@ pub struct SessionContents {
     pub calls: Vec<AuditedCall>,
     /// The calls whose records are shown whole, by the records that received them.
     pub disclosed: BTreeSet<Seq>,
+    /// The calls about which a record is redacted.
+    pub(crate) redacted: BTreeSet<Seq>,
     /// The changes of tools while the session lived.
     pub catalogs: Vec<CatalogNote>,
     /// The records that name policies and contracts.
@@ -201,7 +205,8 @@ impl Contents {
             .sessions
             .binary_search_by_key(&call.session, |it| it.id);
         let session = place.ok().and_then(|at| self.sessions.get(at));
-        session.is_some_and(|it| it.disclosed.contains(&call.seq))
+        session
+            .is_some_and(|it| it.disclosed.contains(&call.seq) && !it.redacted.contains(&call.seq))
     }
 
     /// True if a record of a session in scope is shown whole.

@@ -17,6 +17,7 @@ pub(crate) struct Description {
     scope: ScopeJson,
     disclose: &'static str,
     sample: Option<Sample>,
+    redacted: Vec<String>,
     #[serde(flatten)]
     pub(crate) counts: Counts,
     /// The checkpoints on record, with those that sign another tree.
@@ -50,6 +51,7 @@ impl Description {
             scope: request.scope.in_json(),
             disclose: request.disclose.as_str(),
             sample: request.sample.clone(),
+            redacted: request.redacted.clone(),
             counts: Counts {
                 size: extent.size,
                 root: extent.root,

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Read `scope`, `disclosure` and `sample` first (what is asked for), then `request`, `contents`
-//! (what the journal has of it, with `acts`, `places` and `statements`) and `reading`, `report`
-//! (the page), `writing` and `verifying`.
+//! (what the journal has of it, with `acts`, `places` and `statements`), `reading` and `redacting`,
+//! `report` (the page), `writing` and `verifying`.
 
 // Tests stop where they meet the impossible.
 #![cfg_attr(
@@ -29,6 +29,7 @@ mod description;
 mod disclosure;
 mod places;
 mod reading;
+mod redacting;
 mod report;
 mod request;
 mod sample;

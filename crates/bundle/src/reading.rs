@@ -97,6 +97,7 @@ impl Contents {
             places: Places::default(),
             statements: Statements::default(),
             reads: None,
+            redacted: BTreeMap::new(),
         };
         let mut done = 0;
         for (id, head) in heads {
@@ -161,6 +162,7 @@ impl Contents {
             catalogs: audit.catalogs,
             terms: walked.terms,
             acts: walked.acts,
+            redacted: BTreeSet::new(),
             sealed_terms: walked.sealed_terms,
             unread: audit.unread,
             subjects: walked.subjects,

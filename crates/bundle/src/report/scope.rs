@@ -49,6 +49,17 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
                     "writer."
                 }
             }
+            @if !request.redacted.is_empty() {
+                li {
+                    "Taken out of records: "
+                    @for (index, it) in request.redacted.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        code { (said(it)) }
+                    }
+                    ". Such a record is withheld, and what remains of its body is the word of the "
+                    "writer. The calls that such a record is about are shown by hashes here."
+                }
+            }
             li {
                 "This page also names tools, agents and people of withheld records, and counts "
                 "their calls. That is the word of the writer, until the records are shown."

@@ -15,7 +15,7 @@ use crate::contents::Contents;
 pub(super) fn answers(contents: &Contents) -> BTreeSet<(SessionId, Seq)> {
     let disclosed = contents.sessions.iter().flat_map(|session| {
         let calls = session.calls.iter();
-        calls.filter(|it| session.disclosed.contains(&it.seq))
+        calls.filter(|it| contents.is_disclosed(it))
     });
     let questions = disclosed.flat_map(|call| call.questions.iter().map(|it| (call.session, it)));
     let answered = questions.filter(|(_, it)| it.by.is_some());

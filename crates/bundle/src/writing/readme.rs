@@ -30,6 +30,10 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
             count(it.count, "call")
         )
     });
+    let redacted = match request.redacted.as_slice() {
+        [] => String::new(),
+        fields => format!("; without {}", one_line(&fields.join(", "))),
+    };
     let checkpoint = match description.counts.signed {
         Some(size) => format!(
             "The file `checkpoint` is the latest signed one on record. It covers the first {} of {}; \
@@ -48,7 +52,9 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
             count(foreign, "checkpoint")
         ),
     };
-    let is_whole = request.disclose == Disclose::All && request.sample.is_none();
+    let is_whole = request.disclose == Disclose::All
+        && request.sample.is_none()
+        && request.redacted.is_empty();
     let replay = match is_whole {
         true => "`recount replay records.jsonl` makes every decision again and compares it.",
         false => {
@@ -62,7 +68,7 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
     });
     let filled = [
         ("{scope}", scope),
-        ("{shown}", format!("{shown}{sample}")),
+        ("{shown}", format!("{shown}{sample}{redacted}")),
         ("{records}", count(extent.records, "record")),
         ("{size}", count(extent.size, "record")),
         ("{sessions}", count(extent.sessions_in_scope, "session")),

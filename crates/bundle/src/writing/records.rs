@@ -52,12 +52,14 @@ pub(super) async fn write_records(
                 } else {
                     omitted.write(&mut writer)?;
                     let seq = seq_of(*stream, line)?;
-                    if session.is_none_or(|it| contents.shows(it, seq)) {
-                        shown(ledger, line, &mut writer).await?;
-                    } else {
-                        writer.withheld(line, "null")?;
-                    }
                     let place = (SessionId(*stream), seq);
+                    if session.is_some_and(|it| !contents.shows(it, seq)) {
+                        writer.withheld(line, "null")?;
+                    } else if let Some(body) = contents.redacted.get(&place) {
+                        writer.withheld(line, body)?;
+                    } else {
+                        shown(ledger, line, &mut writer).await?;
+                    }
                     if wanted.contains(&place) {
                         indexes.insert(place, (leaf, line.clone()));
                     }

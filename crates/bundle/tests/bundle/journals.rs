@@ -136,6 +136,7 @@ impl Bench {
             scope,
             disclose,
             sample: None,
+            redacted: Vec::new(),
             public_keys: vec![self.key.public()],
             written_by: WrittenBy {
                 program: "recount test".to_owned(),

@@ -14,7 +14,7 @@ use super::stated::{Stated, add_reads};
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
 use crate::journal::{Keys, UnknownKinds, exported, ids, opening};
-use crate::maintenance::known_keys;
+use crate::maintenance::{known_keys, redaction};
 use crate::terminal::{Meter, Screen, Tone};
 use recount::audit::LabelFilter;
 use recount::engine::{PROGRAM, SystemClock};
@@ -49,6 +49,10 @@ pub(crate) struct Evidence {
     /// A public key to put into the bundle, or a file with some; may be given several times.
     #[arg(long = "public-key", value_name = "KEY")]
     public_keys: Vec<String>,
+    /// Takes out the fields that a file names: a JSON Pointer on each line, such as /response for
+    /// results or /text for what was said, each looked for at every depth.
+    #[arg(long, value_name = "FILE")]
+    redact: Option<PathBuf>,
     #[command(flatten)]
     stated: Stated,
     #[command(flatten)]
@@ -125,6 +129,7 @@ impl Evidence {
             scope: self.scope.scope(&ledger).await?,
             disclose: self.disclose,
             sample: sample.map(|(count, seed)| Sample { count, seed }),
+            redacted: Vec::new(),
             public_keys,
             written_by: WrittenBy {
                 program: PROGRAM.to_owned(),
@@ -138,6 +143,10 @@ impl Evidence {
         self.stated.add(&self.path, &mut contents, &leaves)?;
         add_reads(&self.path, &mut contents, screen).await?;
         drop(meter);
+        if let Some(file) = &self.redact {
+            let mut redaction = redaction(file, &ledger, None).await?;
+            contents.redact(&ledger, &mut redaction).await?;
+        }
         let meter = Meter::new("Writing the bundle");
         let progress = |done, total| meter.show(done, total);
         let written = recount_bundle::write(&ledger, &contents, &leaves, &self.out, progress).await;

@@ -23,7 +23,7 @@ mod verify;
 pub(crate) use backup::Backup;
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use compact::Compact;
-pub(crate) use export::Export;
+pub(crate) use export::{Export, redaction};
 pub(crate) use import::Import;
 pub(crate) use prove::Prove;
 pub(crate) use repair::Repair;

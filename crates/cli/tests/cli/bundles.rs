@@ -112,7 +112,7 @@ fn page_says_which_checkpoint_the_journal_continues() {
     bench
         .run("evidence other --out foreign --checkpoint kept")
         .ends_with(4)
-        .prints_error(&["error[not-continued]"]);
+        .prints_error(&["error[other-tree]"]);
     assert!(!bench.path("foreign").exists());
     bench
         .run("evidence demo --out b --checkpoint public")
@@ -272,4 +272,55 @@ fn page_is_anchored_to_a_checkpoint_that_it_continues() {
         .ends_with(4)
         .prints_error(&["error[forged-checkpoint]"]);
     assert!(!bench.path("other-1").exists() && !bench.path("other-2").exists());
+}
+
+#[test]
+fn redacted_bundle_verifies_and_has_nothing_of_what_was_taken_out() {
+    let (bench, public) = signed();
+    bench
+        .run("evidence demo --disclose all --out whole")
+        .ends_with(0);
+    bench.write("rules", "/response\n/text\n/args\n");
+    let redacts = bench.run("evidence demo --disclose all --redact rules --out bundle");
+    assert_eq!(redacts.code, 0, "{}", redacts.err);
+    let read = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
+    let names = ["records.jsonl", "report.html", "README.md", "bundle.json"];
+    let texts = |bundle: &str| names.map(|it| read(&format!("{bundle}/{it}"))).concat();
+    let (whole, redacted) = (texts("whole"), texts("bundle"));
+    // What the model, the person and the tool of the demo say.
+    let session: Vec<serde_json::Value> = read("whole/records.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let said: Vec<&str> = session
+        .iter()
+        .filter_map(|it| it["body"]["text"].as_str())
+        .filter(|it| it.len() > 12)
+        .collect();
+    assert!(said.len() >= 2, "{said:?}");
+    for said in said {
+        assert!(whole.contains(said) && !redacted.contains(said), "{said}");
+    }
+    assert!(redacted.contains("Taken out of records"));
+    let described: serde_json::Value = serde_json::from_str(&read("bundle/bundle.json")).unwrap();
+    assert_eq!(
+        described["redacted"],
+        serde_json::json!(["/args", "/response", "/text"])
+    );
+
+    let verify = format!("verify bundle --since kept --public-key {public}");
+    bench
+        .run(&verify)
+        .ends_with(0)
+        .prints(&["Sound bundle, anchored to the checkpoint of"]);
+    without_recount(
+        &bench,
+        "bundle",
+        &["--since", "kept", "--public-key", &public],
+        0,
+        "Sound",
+    );
+    bench
+        .run("replay bundle/records.jsonl")
+        .fails(1, "partial-export");
 }

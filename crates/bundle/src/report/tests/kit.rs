@@ -118,6 +118,7 @@ pub(super) fn read(ledger: &Ledger, leaves: &Leaves, disclose: Disclose) -> Cont
         scope: Scope::default(),
         disclose,
         sample: None,
+        redacted: Vec::new(),
         public_keys: Vec::new(),
         written_by: WrittenBy {
             program: "recount 0.0.0".to_owned(),
