@@ -187,3 +187,14 @@ fn documentation_never_claims_to_fulfil_a_clause() {
     }
     assert!(files > 30, "{files} files");
 }
+
+#[test]
+fn decisions_repeat_only_from_a_bundle_with_all_content() {
+    let kept = Kept::new();
+    let mut contents = kept.contents(Disclose::All);
+    let whole = "This command makes every decision again";
+    assert!(html(&contents).contains(whole));
+    contents.request.redacted = vec!["/reason".to_owned()];
+    assert!(!html(&contents).contains(whole));
+    assert!(!html(&kept.contents(Disclose::Approvals)).contains(whole));
+}
