@@ -1,13 +1,14 @@
 //! Checkpoints behind a journal: after answers to approvals, every so many records, every so much
 //! time, and at the close.
 
+use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use recount::engine::Clock;
 use recount::session::Timestamp;
-use recount_journal::{Actor, Append, Commit, Error, Journal, own_append};
+use recount_journal::{Actor, Append, Commit, Error, Journal, Outline, own_append};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -22,6 +23,16 @@ pub const CHECKPOINT_SIGNED: &str = "checkpoint_signed";
 
 /// The kind of the record with an answer to an approval.
 const ANSWERED: &str = "confirmation_answered";
+
+/// The time in which commits gather after one that was waited for.
+///
+/// A follower that is woken for each commit slows down the writers. The follower of a single writer
+/// costs 11 % of its appends without this time and 1 % with it (bench `checkpoints`).
+const GATHERING: Duration = Duration::from_millis(2);
+
+/// The time between two writes of the kept tree, each of which syncs two files. A follower that
+/// lacks the last ones reads their commits again.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
 
 /// The settings of the checkpoints of a journal: their signers, and the reasons to make one.
 #[derive(Debug)]
@@ -60,6 +71,7 @@ pub struct Following {
     /// True if an answer is on record since the last checkpoint.
     answered: bool,
     due: Timestamp,
+    save_at: Timestamp,
 }
 
 impl Following {
@@ -74,7 +86,8 @@ impl Following {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         let tree = KeptTree::open(path, &*journal).await?;
-        let due = clock.now().after(checkpoints.every);
+        let now = clock.now();
+        let due = now.after(checkpoints.every);
         Ok(Self {
             checkpoints,
             journal,
@@ -83,6 +96,7 @@ impl Following {
             tree,
             answered: false,
             due,
+            save_at: now.after(SAVE_EVERY),
         })
     }
 
@@ -97,12 +111,24 @@ impl Following {
                 self.checkpoint().await?;
             }
             let timer = self.clock.reached(self.due);
-            let journal = Arc::clone(&self.journal);
+            let (journal, mut waited) = (Arc::clone(&self.journal), false);
+            let mut next = journal.follow(self.tree.position());
+            let next = poll_fn(|context| {
+                let polled = next.as_mut().poll(context);
+                waited |= polled.is_pending();
+                polled
+            });
             tokio::select! {
                 biased;
                 () = asked_to_stop(&mut stop) => break,
-                commit = journal.follow(self.tree.position()) => self.take(&commit?)?,
+                commit = next => self.take(&commit?)?,
                 () = timer, if self.has_news() => {}
+            }
+            if waited && !self.is_due() {
+                tokio::select! {
+                    () = asked_to_stop(&mut stop) => break,
+                    () = tokio::time::sleep(GATHERING) => {}
+                }
             }
         }
         self.finish().await.map(drop)
@@ -123,8 +149,13 @@ impl Following {
             true => self.checkpoint().await?,
             false => None,
         };
-        self.tree.save().map_err(Error::io("save the tree"))?;
+        self.save()?;
         Ok(note)
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        self.save_at = self.clock.now().after(SAVE_EVERY);
+        self.tree.save().map_err(Error::io("save the tree"))
     }
 
     fn take(&mut self, commit: &Commit) -> Result<(), Error> {
@@ -177,7 +208,9 @@ impl Following {
                 break;
             }
         }
-        self.tree.save().map_err(Error::io("save the tree"))?;
+        if self.clock.now() >= self.save_at {
+            self.save()?;
+        }
         Ok(Some(note))
     }
 
@@ -225,5 +258,5 @@ pub(crate) async fn asked_to_stop(stop: &mut watch::Receiver<bool>) {
 }
 
 fn is_of_kind(line: &[u8], kind: &str) -> bool {
-    recount_journal::Outline::of(line).is_ok_and(|it| it.kind == kind)
+    Outline::kind_of(line).is_ok_and(|it| it == kind)
 }

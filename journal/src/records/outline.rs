@@ -62,4 +62,15 @@ impl<'a> Outline<'a> {
             body: record.body.get(),
         })
     }
+
+    /// Reads the kind of a line that a journal has accepted, without the rest of the line.
+    ///
+    /// # Errors
+    /// Those of [`of`](Outline::of).
+    pub fn kind_of(line: &'a [u8]) -> Result<&'a str, Malformed> {
+        match plain_line::kind(line) {
+            Some(kind) => Ok(kind),
+            None => Self::of(line).map(|it| it.kind),
+        }
+    }
 }
