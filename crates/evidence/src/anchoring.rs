@@ -63,15 +63,19 @@ impl Anchoring {
         })
     }
 
-    /// Hands checkpoints over until it is asked to stop.
+    /// Hands checkpoints over until it is asked to stop: those on record, and then each new one of
+    /// a [`Following`](crate::Following), which `made` reports.
     ///
     /// # Errors
     /// Those of reading the journal.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let mut position = self.journal.position().await?;
+    pub async fn run(
+        mut self,
+        mut made: watch::Receiver<u64>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Error> {
         loop {
+            made.mark_unchanged();
             let is_done = self.hand_over().await?;
-            let journal = Arc::clone(&self.journal);
             let retry = self.clock.reached(self.retry_at());
             tokio::select! {
                 biased;
@@ -79,8 +83,10 @@ impl Anchoring {
                     // The last checkpoint is made just before.
                     return self.hand_over().await.map(drop);
                 }
-                commit = journal.follow(position), if is_done => position = commit?.position,
+                Ok(()) = made.changed(), if is_done => {}
                 () = retry, if !is_done => {}
+                // No more checkpoints will come.
+                else => asked_to_stop(&mut stop).await,
             }
         }
     }

@@ -94,7 +94,8 @@ async fn failed_anchor_is_tried_again_and_misses_nothing() {
     checkpoint(&path, &journal, &clock).await;
     let task = anchoring(Anchor::Directory(place.clone()), &path, &journal, &clock);
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(task.run(stopped));
+    let (_made, made) = watch::channel(0);
+    let task = tokio::spawn(task.run(made, stopped));
     tokio::task::yield_now().await;
     // The mount comes back, and the time of the next attempt.
     fs::create_dir(&place).unwrap();

@@ -44,12 +44,14 @@ pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<
     let (path, clock) = (config.journal(), SystemClock::shared());
     let journal = || Arc::clone(engine.ledger().journal());
     let following = Following::open(settings, &path, journal(), clock.clone()).await?;
+    let made = following.made();
     let signing = Task::of("checkpoints", |stopped| following.run(stopped));
     let mut anchoring = Vec::new();
     for (name, anchor) in &given.anchors {
         let named = (name.as_str(), anchor.clone());
         let task = Anchoring::open(named, &path, journal(), clock.clone())?;
-        anchoring.push(Task::of("an anchor", |stopped| task.run(stopped)));
+        let made = made.clone();
+        anchoring.push(Task::of("an anchor", |stopped| task.run(made, stopped)));
     }
     Ok(Signing {
         signing: Some(signing),
