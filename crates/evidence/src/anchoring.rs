@@ -12,8 +12,8 @@ use recount_journal::{Error, Journal};
 use tokio::sync::watch;
 
 use crate::anchor::Anchor;
-use crate::following::asked_to_stop;
-use crate::recorded::recorded_after;
+use crate::following::{append_own, asked_to_stop};
+use crate::recorded::{CHECKPOINT_TIME_STAMPED, TimeStampOnRecord, recorded_after};
 
 /// The time to the second attempt. It doubles with each further one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -97,12 +97,21 @@ impl Anchoring {
     /// Those of reading the journal.
     pub async fn hand_over(&mut self) -> Result<bool, Error> {
         for it in recorded_after(&*self.journal, self.done).await? {
-            if let Err(error) = self.anchor.take(&it.checkpoint, &it.note).await {
-                self.failures = self.failures.saturating_add(1);
-                if self.failures == 1 {
-                    tracing::warn!(anchor = %self.name, %error, "an anchor takes no checkpoints");
+            let time_stamp = match self.anchor.take(&it.checkpoint, &it.note).await {
+                Ok(time_stamp) => time_stamp,
+                Err(error) => {
+                    self.failures = self.failures.saturating_add(1);
+                    if self.failures == 1 {
+                        let anchor = &self.name;
+                        tracing::warn!(%anchor, %error, "an anchor takes no checkpoints");
+                    }
+                    return Ok(false);
                 }
-                return Ok(false);
+            };
+            if let Some(time_stamp) = time_stamp {
+                let body = TimeStampOnRecord::new(&it, &self.name, &time_stamp);
+                let (journal, clock) = (&*self.journal, &*self.clock);
+                append_own(journal, clock, CHECKPOINT_TIME_STAMPED, &body).await?;
             }
             if self.failures > 0 {
                 tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::checkpoint::Checkpoint;
 use crate::kept_tree::KeptTree;
 use crate::note::Note;
+use crate::recorded::CHECKPOINT_TIME_STAMPED;
 use crate::signer::Signer;
 
 /// The kind of the record with a checkpoint, in the journal's own stream.
@@ -170,11 +171,17 @@ impl Following {
         if !self.has_news() {
             self.due = self.clock.now().after(self.checkpoints.every);
         }
-        let lines = commit.appends.iter().flat_map(|(_, lines)| lines);
-        self.answered |= lines.clone().any(|line| is_of_kind(line.bytes(), ANSWERED));
-        self.tree
-            .take(commit)
-            .map_err(Error::io("write the leaves of the tree"))
+        let lines = || commit.appends.iter().flat_map(|(_, lines)| lines);
+        self.answered |= lines().any(|line| is_of_kind(line.bytes(), ANSWERED));
+        // A time stamp is about the last checkpoint. Otherwise each would lead to another one.
+        let is_no_news = !self.has_news()
+            && lines().all(|line| is_of_kind(line.bytes(), CHECKPOINT_TIME_STAMPED));
+        let taken = self.tree.take(commit);
+        taken.map_err(Error::io("write the leaves of the tree"))?;
+        if is_no_news {
+            self.done = self.tree.tree().size();
+        }
+        Ok(())
     }
 
     fn has_news(&self) -> bool {
@@ -245,18 +252,28 @@ impl Following {
     }
 
     async fn record(&self, body: &SignedCheckpoint) -> Result<(), Error> {
-        let body = serde_json::to_string(body)
-            .map_err(|error| Error::io("write a checkpoint")(error.into()))?;
-        let now = self.clock.now();
-        loop {
-            let head = self.journal.head(Uuid::nil()).await?;
-            let actor = Actor::new("journal");
-            let append: Append = own_append(head.as_ref(), now.0, actor, CHECKPOINT_SIGNED, &body);
-            match self.journal.append(append).await {
-                // Another writer was faster.
-                Err(Error::Conflict { .. }) => {}
-                appended => return appended.map(drop),
-            }
+        append_own(&*self.journal, &*self.clock, CHECKPOINT_SIGNED, body).await
+    }
+}
+
+/// Appends a record of the journal itself to its own stream.
+pub(crate) async fn append_own(
+    journal: &dyn Journal,
+    clock: &dyn Clock,
+    kind: &str,
+    body: &impl Serialize,
+) -> Result<(), Error> {
+    let body = serde_json::to_string(body);
+    let body = body.map_err(|error| Error::io(format!("write a {kind}"))(error.into()))?;
+    let now = clock.now();
+    loop {
+        let head = journal.head(Uuid::nil()).await?;
+        let actor = Actor::new("journal");
+        let append: Append = own_append(head.as_ref(), now.0, actor, kind, &body);
+        match journal.append(append).await {
+            // Another writer was faster.
+            Err(Error::Conflict { .. }) => {}
+            appended => return appended.map(drop),
         }
     }
 }

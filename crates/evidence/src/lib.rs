@@ -25,10 +25,12 @@
 //! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two
 //! formats), `leaves` and `kept_tree` (the tree of a journal, kept beside it), and `following`
 //! (checkpoints behind a journal), with `signer` and `recorded`. `anchor` and `anchoring` hand
-//! checkpoints over to places elsewhere.
+//! checkpoints over to places elsewhere, and `time_stamp` reads the answers of authorities.
 
 mod anchor;
 mod anchoring;
+#[cfg(feature = "http")]
+mod authority;
 mod checkpoint;
 mod following;
 mod kept_tree;
@@ -40,6 +42,7 @@ mod program;
 mod recorded;
 mod signature;
 mod signer;
+mod time_stamp;
 
 pub use anchor::{Anchor, AnchorError};
 pub use anchoring::Anchoring;
@@ -51,6 +54,7 @@ pub use leaves::Leaves;
 pub use log_proof::{LogProof, NotAProof, Unproven};
 pub use note::{Note, Unsigned};
 pub use program::ProgramError;
-pub use recorded::{Recorded, on_record};
+pub use recorded::{CHECKPOINT_TIME_STAMPED, Recorded, TimeStampOnRecord, on_record};
 pub use signature::{NotANote, NoteSignature};
 pub use signer::{SignError, Signer};
+pub use time_stamp::{NotATimeStamp, TimeStamp, TimeStampRequest};
