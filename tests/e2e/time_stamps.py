@@ -98,9 +98,12 @@ class Authority(http.server.ThreadingHTTPServer):
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers one request."""
+
     server: Authority
 
     def do_POST(self) -> None:
+        """Answers a query, or fails as the authority should."""
         query = self.rfile.read(int(self.headers["Content-Length"]))
         assert self.headers["Content-Type"] == "application/timestamp-query"
         status, body = 200, b""
@@ -122,7 +125,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        pass
+        """Says nothing."""
 
 
 def until(what: str, condition: object) -> None:

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, path_in};
 use crate::note::Note;
 use crate::program::{self, ProgramError};
 #[cfg(feature = "http")]
@@ -67,6 +67,16 @@ pub enum AnchorError {
 }
 
 impl Anchor {
+    /// The word for the kind of the anchor.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory(_) => "directory",
+            Self::Command(_) => "command",
+            #[cfg(feature = "http")]
+            Self::Authority { .. } => "timestamp",
+        }
+    }
+
     /// Hands a checkpoint over, and returns the time stamp of an authority. Doing so twice has no
     /// further effect on a directory.
     ///
@@ -90,10 +100,10 @@ impl Anchor {
             Self::Authority { url, directory } => {
                 let note = note.to_string();
                 let request = TimeStampRequest::new(note.as_bytes());
-                let request = request.map_err(|error| AnchorError::Authority {
-                    what: error.to_string(),
-                })?;
-                let response = crate::authority::post(url, request.to_der()).await?;
+                let failed = |what| AnchorError::Authority { what };
+                let request = request.map_err(|error| failed(error.to_string()))?;
+                let response = crate::authority::post(url, request.to_der()).await;
+                let response = response.map_err(failed)?;
                 let time_stamp = request.accept(&response)?;
                 if let Some(directory) = directory {
                     write_checkpoint(directory, checkpoint, &note)?;
@@ -104,11 +114,6 @@ impl Anchor {
             }
         }
     }
-}
-
-/// The path of a file about a checkpoint. Names are in the order of their numbers.
-pub(crate) fn path_in(directory: &Path, size: u64, ending: &str) -> PathBuf {
-    directory.join(format!("{size:020}.{ending}"))
 }
 
 /// Writes the file of a checkpoint, if there is none.

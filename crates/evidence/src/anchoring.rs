@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::anchor::Anchor;
 use crate::following::{append_own, asked_to_stop};
 use crate::recorded::{CHECKPOINT_TIME_STAMPED, TimeStampOnRecord, recorded_after};
+use crate::status::{AnchorStatus, StatusBoard};
 
 /// The time to the second attempt. It doubles with each further one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub struct Anchoring {
     /// The record of the last checkpoint that was handed over.
     done: u64,
     failures: u32,
+    /// The status for operators, and the number of the anchor in it.
+    board: (StatusBoard, usize),
 }
 
 impl Anchoring {
@@ -60,7 +63,22 @@ impl Anchoring {
             clock,
             done: done.map_err(Error::io(what))?,
             failures: 0,
+            board: (StatusBoard::default(), 0),
         })
+    }
+
+    /// Writes the status of the anchor to that of the journal.
+    #[must_use]
+    pub fn on(self, board: &StatusBoard) -> Self {
+        let number = board.add(AnchorStatus {
+            name: self.name.clone(),
+            kind: self.anchor.kind(),
+            ..AnchorStatus::default()
+        });
+        Self {
+            board: (board.clone(), number),
+            ..self
+        }
     }
 
     /// Hands checkpoints over until it is asked to stop: those on record, and then each new one of
@@ -96,7 +114,11 @@ impl Anchoring {
     /// # Errors
     /// Those of reading the journal.
     pub async fn hand_over(&mut self) -> Result<bool, Error> {
-        for it in recorded_after(&*self.journal, self.done).await? {
+        let found = recorded_after(&*self.journal, self.done).await?;
+        let (board, number) = self.board.clone();
+        let (mut behind, now) = (found.len() as u64, self.clock.now());
+        board.change(number, |it| it.behind = behind);
+        for it in found {
             let time_stamp = match self.anchor.take(&it.checkpoint, &it.note).await {
                 Ok(time_stamp) => time_stamp,
                 Err(error) => {
@@ -105,6 +127,10 @@ impl Anchoring {
                         let anchor = &self.name;
                         tracing::warn!(%anchor, %error, "an anchor takes no checkpoints");
                     }
+                    board.change(number, |it| {
+                        it.failing_since.get_or_insert(now);
+                        it.error = Some(error.to_string());
+                    });
                     return Ok(false);
                 }
             };
@@ -117,6 +143,11 @@ impl Anchoring {
                 tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");
             }
             (self.failures, self.done) = (0, it.seq);
+            behind -= 1;
+            board.change(number, |status| {
+                (status.size, status.behind) = (it.checkpoint.size, behind);
+                (status.failing_since, status.error) = (None, None);
+            });
             if let Err(error) = self.save() {
                 // The next process hands it over again.
                 tracing::warn!(anchor = %self.name, %error, "the place of an anchor is not kept");

@@ -8,39 +8,35 @@ use reqwest::header::CONTENT_TYPE;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::anchor::AnchorError;
-
 /// The time that an authority may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The maximum length of a response, in bytes. One with its certificates has about 6,000.
 const RESPONSE_MAX: usize = 256 << 10;
 
-/// Posts a request and returns the body of the response.
-pub(crate) async fn post(url: &str, request: Vec<u8>) -> Result<Vec<u8>, AnchorError> {
-    let failed = |what: String| AnchorError::Authority { what };
+/// Posts a request and returns the body of the response, or the failure in words.
+pub(crate) async fn post(url: &str, request: Vec<u8>) -> Result<Vec<u8>, String> {
     let client = Client::builder()
-        .tls_backend_preconfigured(tls().map_err(failed)?)
+        .tls_backend_preconfigured(tls()?)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .timeout(TIME_MAX)
         .user_agent(concat!("recount/", env!("CARGO_PKG_VERSION")))
         .build();
-    let client = client.map_err(|it| failed(in_words(it)))?;
+    let client = client.map_err(in_words)?;
     let request = client
         .post(url)
         .header(CONTENT_TYPE, "application/timestamp-query")
         .body(request);
-    let mut response = request.send().await.map_err(|it| failed(in_words(it)))?;
+    let mut response = request.send().await.map_err(in_words)?;
     if !response.status().is_success() {
-        return Err(failed(format!("it answered {}", response.status())));
+        return Err(format!("it answered {}", response.status()));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|it| failed(in_words(it)))? {
+    while let Some(chunk) = response.chunk().await.map_err(in_words)? {
         body.extend_from_slice(&chunk);
         if body.len() > RESPONSE_MAX {
-            let what = format!("expected at most {RESPONSE_MAX} bytes, found more");
-            return Err(failed(what));
+            return Err(format!("expected at most {RESPONSE_MAX} bytes, found more"));
         }
     }
     Ok(body)

@@ -9,18 +9,16 @@ use std::time::Duration;
 use recount::engine::Clock;
 use recount::session::Timestamp;
 use recount_journal::{Actor, Append, Commit, Error, Journal, Outline, own_append};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::checkpoint::Checkpoint;
 use crate::kept_tree::KeptTree;
 use crate::note::Note;
-use crate::recorded::CHECKPOINT_TIME_STAMPED;
+use crate::recorded::{CHECKPOINT_SIGNED, CHECKPOINT_TIME_STAMPED, SignedCheckpoint, on_record};
 use crate::signer::Signer;
-
-/// The kind of the record with a checkpoint, in the journal's own stream.
-pub const CHECKPOINT_SIGNED: &str = "checkpoint_signed";
+use crate::status::{LastCheckpoint, StatusBoard};
 
 /// The kind of the record with an answer to an approval.
 const ANSWERED: &str = "confirmation_answered";
@@ -49,19 +47,6 @@ pub struct Checkpoints {
     pub every: Duration,
 }
 
-/// The body of a record with a checkpoint.
-///
-/// ```json
-/// {"size":42,"note":"example.com/journal\n42\nCsUYapGG…\n\n— example.com/journal Az3grl…\n"}
-/// ```
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct SignedCheckpoint {
-    /// The number of records that it is about, which precede this one in the log.
-    pub size: u64,
-    /// The signed note.
-    pub note: String,
-}
-
 /// The task that makes checkpoints.
 pub struct Following {
     checkpoints: Checkpoints,
@@ -75,6 +60,7 @@ pub struct Following {
     due: Timestamp,
     save_at: Timestamp,
     made: watch::Sender<u64>,
+    board: StatusBoard,
 }
 
 impl Following {
@@ -89,6 +75,14 @@ impl Following {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
         let tree = KeptTree::open(path, &*journal).await?;
+        let board = StatusBoard::default();
+        let last = on_record(&*journal).await?.pop();
+        board.lock().origin.clone_from(&checkpoints.origin);
+        board.lock().last = last.map(|it| LastCheckpoint {
+            size: it.checkpoint.size,
+            at: Timestamp(it.at_us),
+            signers: signers(&it.note),
+        });
         let now = clock.now();
         let due = now.after(checkpoints.every);
         Ok(Self {
@@ -101,12 +95,18 @@ impl Following {
             due,
             save_at: now.after(SAVE_EVERY),
             made: watch::Sender::default(),
+            board,
         })
     }
 
     /// The number of records of the last checkpoint that this task made, 0 before the first.
     pub fn made(&self) -> watch::Receiver<u64> {
         self.made.subscribe()
+    }
+
+    /// The status for operators, which this task keeps up to date.
+    pub fn status(&self) -> &StatusBoard {
+        &self.board
     }
 
     /// Makes checkpoints until it is asked to stop, and then a last one. A signer that fails is
@@ -178,9 +178,11 @@ impl Following {
             && lines().all(|line| is_of_kind(line.bytes(), CHECKPOINT_TIME_STAMPED));
         let taken = self.tree.take(commit);
         taken.map_err(Error::io("write the leaves of the tree"))?;
+        let size = self.tree.tree().size();
         if is_no_news {
-            self.done = self.tree.tree().size();
+            self.done = size;
         }
+        self.board.lock().records_since = size.saturating_sub(self.done);
         Ok(())
     }
 
@@ -223,6 +225,15 @@ impl Following {
                 break;
             }
         }
+        {
+            let mut status = self.board.lock();
+            status.records_since = self.tree.tree().size().saturating_sub(self.done);
+            status.last = Some(LastCheckpoint {
+                size,
+                at: self.clock.now(),
+                signers: signers(&note),
+            });
+        }
         self.made.send_replace(size);
         if self.clock.now() >= self.save_at {
             self.save()?;
@@ -242,10 +253,18 @@ impl Following {
                 return None;
             }
         };
+        let mut failure = None;
         for signer in &self.checkpoints.signers {
             if let Err(error) = signer.sign(&mut note).await {
                 tracing::error!(%error, "a checkpoint lacks a signature");
+                failure = Some(error.to_string());
             }
+        }
+        {
+            let (now, mut status) = (self.clock.now(), self.board.lock());
+            let since = status.failing_since.unwrap_or(now);
+            status.failing_since = failure.as_ref().map(|_| since);
+            status.error = failure;
         }
         let is_signed = !note.signatures().is_empty();
         is_signed.then_some(note)
@@ -285,4 +304,9 @@ pub(crate) async fn asked_to_stop(stop: &mut watch::Receiver<bool>) {
 
 fn is_of_kind(line: &[u8], kind: &str) -> bool {
     Outline::kind_of(line).is_ok_and(|it| it == kind)
+}
+
+/// The names of the keys that signed a note.
+fn signers(note: &Note) -> Vec<String> {
+    note.signatures().iter().map(|it| it.name.clone()).collect()
 }

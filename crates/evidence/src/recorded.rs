@@ -11,17 +11,31 @@ use recount_journal::{Error, Journal, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::anchor::path_in;
-use crate::checkpoint::Checkpoint;
-use crate::following::{CHECKPOINT_SIGNED, SignedCheckpoint};
+use crate::checkpoint::{Checkpoint, path_in};
 use crate::note::Note;
 use crate::time_stamp::TimeStamp;
+
+/// The kind of the record with a checkpoint, in the journal's own stream.
+pub const CHECKPOINT_SIGNED: &str = "checkpoint_signed";
 
 /// The kind of the record with a time stamp for a checkpoint, in the journal's own stream.
 pub const CHECKPOINT_TIME_STAMPED: &str = "checkpoint_time_stamped";
 
 /// The number of records that are read at a time.
 const PAGE: usize = 1_000;
+
+/// The body of a record with a checkpoint.
+///
+/// ```json
+/// {"size":42,"note":"example.com/journal\n42\nCsUYapGG…\n\n— example.com/journal Az3grl…\n"}
+/// ```
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SignedCheckpoint {
+    /// The number of records that it is about, which precede this one in the log.
+    pub size: u64,
+    /// The signed note.
+    pub note: String,
+}
 
 /// A checkpoint on record. Its signatures and its root were not checked.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -17,7 +17,7 @@ use crate::pages;
 use crate::problems::{Code, Problem};
 use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
-use crate::routes::reports::{audit, checking, export, metrics};
+use crate::routes::reports::{audit, checking, checkpoints, export, metrics};
 use crate::routes::{
     account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, records,
     sessions, sinks,
@@ -105,6 +105,7 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::hold))
         .routes(routes!(holds::unhold))
+        .routes(routes!(checkpoints::status))
         .routes(routes!(sinks::list))
         .routes(routes!(sinks::retry))
         .routes(routes!(sinks::retry_every))

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use recount::Engine;
+use recount_evidence::StatusBoard;
 use recount_journal::Error as JournalError;
 use recount_notify::Notifier;
 use tokio::sync::watch;
@@ -73,6 +74,8 @@ pub struct Service {
     pub(crate) document: Arc<OnceLock<String>>,
     /// The notifications, if the service has any.
     pub(crate) notifier: Option<Notifier>,
+    /// The status of the checkpoints, if the service makes any.
+    pub(crate) evidence: Option<StatusBoard>,
     draining: Arc<watch::Sender<bool>>,
 }
 
@@ -95,6 +98,7 @@ impl Service {
             body_time: BODY_TIME_MAX,
             document: Arc::default(),
             notifier: None,
+            evidence: None,
             draining: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -152,6 +156,15 @@ impl Service {
     pub fn notifications(self, notifier: Notifier) -> Service {
         Service {
             notifier: Some(notifier),
+            ..self
+        }
+    }
+
+    /// Shows the status of the checkpoints and their anchors to operators.
+    #[must_use]
+    pub fn checkpoints(self, board: StatusBoard) -> Service {
+        Service {
+            evidence: Some(board),
             ..self
         }
     }

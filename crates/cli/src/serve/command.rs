@@ -113,6 +113,10 @@ impl Serve {
             AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine.clone())));
         let service = start::service(&config, engine.clone(), access.clone());
         let service = service.notifications(notifications.notifier().clone());
+        let service = match signing.board() {
+            Some(board) => service.checkpoints(board.clone()),
+            None => service,
+        };
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),

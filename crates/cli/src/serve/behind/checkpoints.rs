@@ -10,7 +10,7 @@ use crate::config::{self, Config, Mistake};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_evidence::{Anchoring, Checkpoints, Following, PrivateKey, Signer};
+use recount_evidence::{Anchoring, Checkpoints, Following, PrivateKey, Signer, StatusBoard};
 
 /// The number of records after which a checkpoint is made, if the configuration names none.
 const EVERY_RECORDS: u32 = 10_000;
@@ -23,6 +23,7 @@ const EVERY: Duration = Duration::from_secs(60);
 pub(in crate::serve) struct Signing {
     signing: Option<Task>,
     anchoring: Vec<Task>,
+    board: Option<StatusBoard>,
 }
 
 struct Task {
@@ -44,22 +45,28 @@ pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<
     let (path, clock) = (config.journal(), SystemClock::shared());
     let journal = || Arc::clone(engine.ledger().journal());
     let following = Following::open(settings, &path, journal(), clock.clone()).await?;
-    let made = following.made();
+    let (made, board) = (following.made(), following.status().clone());
     let signing = Task::of("checkpoints", |stopped| following.run(stopped));
     let mut anchoring = Vec::new();
     for (name, anchor) in &given.anchors {
         let named = (name.as_str(), anchor.clone());
-        let task = Anchoring::open(named, &path, journal(), clock.clone())?;
+        let task = Anchoring::open(named, &path, journal(), clock.clone())?.on(&board);
         let made = made.clone();
         anchoring.push(Task::of("an anchor", |stopped| task.run(made, stopped)));
     }
     Ok(Signing {
         signing: Some(signing),
         anchoring,
+        board: Some(board),
     })
 }
 
 impl Signing {
+    /// The status for operators, if checkpoints are made.
+    pub(in crate::serve) fn board(&self) -> Option<&StatusBoard> {
+        self.board.as_ref()
+    }
+
     /// Makes the last checkpoint, hands it over, and stops. The journal must still be open.
     pub(in crate::serve) async fn stop(self) {
         for task in self.signing.into_iter().chain(self.anchoring) {
