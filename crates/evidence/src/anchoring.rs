@@ -40,8 +40,8 @@ pub struct Anchoring {
 }
 
 impl Anchoring {
-    /// Continues the task of this name for the journal at `path`. Without a place it begins with
-    /// the first checkpoint on record.
+    /// Continues the task of this name for the journal at `path`, and tells its status to `board`.
+    /// Without a place it begins with the first checkpoint on record.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder `tree` cannot be used.
@@ -50,35 +50,34 @@ impl Anchoring {
         path: &Path,
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
+        board: &StatusBoard,
     ) -> Result<Self, Error> {
         let folder = path.join("tree");
         let file = folder.join(format!("anchor-{name}.json"));
-        let what = format!("use {}", file.display());
+        let number = board.add(AnchorStatus {
+            name: name.to_owned(),
+            kind: anchor.kind(),
+            ..AnchorStatus::default()
+        });
         let done = crate::kept_tree::create(&folder).and_then(|()| read(&file));
+        let done = done.map_err(|error| {
+            let error = Error::io(format!("use {}", file.display()))(error);
+            board.change(number, |it| {
+                it.failing_since = Some(clock.now());
+                it.error = Some(error.to_string());
+            });
+            error
+        })?;
         Ok(Self {
             anchor,
             name: name.to_owned(),
             file,
             journal,
             clock,
-            done: done.map_err(Error::io(what))?,
+            done,
             failures: 0,
-            board: (StatusBoard::default(), 0),
-        })
-    }
-
-    /// Writes the status of the anchor to that of the journal.
-    #[must_use]
-    pub fn on(self, board: &StatusBoard) -> Self {
-        let number = board.add(AnchorStatus {
-            name: self.name.clone(),
-            kind: self.anchor.kind(),
-            ..AnchorStatus::default()
-        });
-        Self {
             board: (board.clone(), number),
-            ..self
-        }
+        })
     }
 
     /// Hands checkpoints over until it is asked to stop: those on record, and then each new one of

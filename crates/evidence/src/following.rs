@@ -64,20 +64,29 @@ pub struct Following {
 }
 
 impl Following {
-    /// Continues the tree of the journal at `path`.
+    /// Continues the tree of the journal at `path`. If its folder cannot be written, the tree is
+    /// not kept, which the status has.
     ///
     /// # Errors
-    /// Those of reading the journal and the folder of its tree.
+    /// Those of reading the journal.
     pub async fn open(
         checkpoints: Checkpoints,
         path: &Path,
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let tree = KeptTree::open(path, &*journal).await?;
+        let (tree, tree_error) = match KeptTree::open(path, &*journal).await {
+            Ok(tree) => (tree, None),
+            Err(error @ Error::Io { .. }) => {
+                tracing::warn!(%error, "the tree is not kept, so each start reads the whole log");
+                (KeptTree::in_memory(), Some(error.to_string()))
+            }
+            Err(error) => return Err(error),
+        };
         let board = StatusBoard::default();
         let last = on_record(&*journal).await?.pop();
         board.lock().origin.clone_from(&checkpoints.origin);
+        board.lock().tree_error = tree_error;
         board.lock().last = last.map(|it| LastCheckpoint {
             size: it.checkpoint.size,
             at: Timestamp(it.at_us),

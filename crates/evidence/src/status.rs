@@ -19,6 +19,9 @@ pub struct EvidenceStatus {
     pub failing_since: Option<Timestamp>,
     /// The last error of a signer. `None` if the last checkpoint has every signature.
     pub error: Option<String>,
+    /// The reason why the folder `tree` of the journal is not written, so each start reads the
+    /// whole log. `None` if all is well.
+    pub tree_error: Option<String>,
     /// The anchors, in the order of the configuration.
     pub anchors: Vec<AnchorStatus>,
 }

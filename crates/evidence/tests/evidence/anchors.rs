@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recount::testing::ManualClock;
-use recount_evidence::{Anchor, Anchoring, on_record};
+use recount_evidence::{Anchor, Anchoring, StatusBoard, on_record};
 use recount_journal::DiskJournal;
 use tokio::sync::watch;
 
@@ -24,7 +24,8 @@ fn anchoring(
     clock: &Arc<ManualClock>,
 ) -> Anchoring {
     let (journal, clock) = (Arc::clone(journal), Arc::clone(clock));
-    Anchoring::open(("elsewhere", anchor), path, journal, clock).unwrap()
+    let board = StatusBoard::default();
+    Anchoring::open(("elsewhere", anchor), path, journal, clock, &board).unwrap()
 }
 
 fn files(directory: &Path) -> Vec<String> {

@@ -50,7 +50,15 @@ pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<
     let mut anchoring = Vec::new();
     for (name, anchor) in &given.anchors {
         let named = (name.as_str(), anchor.clone());
-        let task = Anchoring::open(named, &path, journal(), clock.clone())?.on(&board);
+        let task = Anchoring::open(named, &path, journal(), clock.clone(), &board);
+        let task = match task {
+            Ok(task) => task,
+            // The service serves without it, and operators see why.
+            Err(error) => {
+                tracing::error!(anchor = %name, %error, "an anchor does not run");
+                continue;
+            }
+        };
         let made = made.clone();
         anchoring.push(Task::of("an anchor", |stopped| task.run(made, stopped)));
     }

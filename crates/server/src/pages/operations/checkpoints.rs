@@ -26,6 +26,9 @@ pub(super) fn shown(status: &EvidenceStatus, now: Timestamp) -> Markup {
                 @if let Some(error) = &status.error { " " (said(error)) }
             }
         }
+        @if let Some(error) = &status.tree_error {
+            p.quiet { "The tree is not kept beside the journal: " (said(error)) }
+        }
         @if status.anchors.is_empty() {
             p.quiet { "No anchor is configured: keep copies of checkpoints elsewhere." }
         } @else {

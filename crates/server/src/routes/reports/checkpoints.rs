@@ -24,6 +24,8 @@ pub(crate) struct CheckpointsShape {
     failing_since_us: Option<i64>,
     /// The last error of a signer. Null if every signer signs.
     error: Option<String>,
+    /// The reason why the folder `tree` of the journal is not written. Null if all is well.
+    tree_error: Option<String>,
     /// The anchors.
     anchors: Vec<AnchorShape>,
 }
