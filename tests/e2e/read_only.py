@@ -1,7 +1,7 @@
 """Commands that only read, on a journal that their process may not write to.
 
 The journal is that of another user, or of this one without the permission to write, and has a
-checkpoint. `checkpoint list`, `prove`, `verify --since` and `log` work, and leave it as it is. A
+checkpoint. `checkpoint list`, `prove` and `verify --since` work, and leave it as it is. A
 service whose folder `tree` cannot be written serves, and tells operators so.
 
     read_only.py PROGRAM
@@ -73,9 +73,10 @@ def checked(given: pathlib.Path, directory: pathlib.Path) -> None:
             (directory / "journal" / "tree").write_text("no folder")
         service.start()
         try:
-            connection = Connection(service.port, service.operator)
-            status = connection.ask("GET", "/v1/checkpoints")
+            connection = Connection(service, service.operator)
+            _, status = connection.ask("GET", "/v1/checkpoints")
             assert (status["tree_error"] is None) == tree_is_kept, status
+            _, opened = connection.ask("POST", "/v1/sessions", {"agent": "shop"}, str(tree_is_kept))
             assert service.stop() == 0
         finally:
             service.kill()
@@ -89,8 +90,8 @@ def checked(given: pathlib.Path, directory: pathlib.Path) -> None:
     assert len(listed.splitlines()) == 2, listed
     last = json.loads(listed.splitlines()[-1])
     assert last["size"] == int(kept.splitlines()[1])
-    nil = "00000000-0000-0000-0000-000000000000"
-    reads(program, directory, "prove", "journal", nil, "1", "--out", "out/it.tlog-proof")
+    session = opened["session"]
+    reads(program, directory, "prove", "journal", session, "1", "--out", "out/it.tlog-proof")
     proven = reads(program, directory, "verify", "out/it.tlog-proof")
     assert "not anchored" in proven, proven
     verdict = reads(program, directory, "verify", "journal", "--since", "kept")
