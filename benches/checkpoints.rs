@@ -1,8 +1,8 @@
 //! The price of a tree and its checkpoints for appends: the same writers with and without a
-//! follower that signs, by turns.
+//! follower that signs, by turns. And their price for an opening after the process was killed.
 //!
-//! `cargo bench -p recount-evidence --bench checkpoints`, or with `writers/1` or `writers/64`;
-//! `--seconds` is the length of one measurement.
+//! `cargo bench -p recount-evidence --bench checkpoints`, or with `writers/1`, `writers/64` or
+//! `opening`; `--seconds` is the length of one measurement.
 
 #![expect(
     clippy::expect_used,
@@ -22,6 +22,7 @@ mod neighbours;
 #[path = "shared/table.rs"]
 mod table;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -41,7 +42,14 @@ static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const TARGET: f64 = 0.05;
 
 fn main() {
-    let arguments = Arguments::read(&["--seconds"]);
+    let arguments = Arguments::read(&["--seconds", "--fill", "--signs"]);
+    if let Some(path) = arguments.value("--fill") {
+        let seconds = arguments.value("--seconds").and_then(|it| it.parse().ok());
+        let time = Duration::from_secs_f64(seconds.expect("a number of seconds"));
+        let signs = arguments.value("--signs") == Some("true");
+        // Nothing is closed or synced by this end.
+        measured_at(Path::new(path), 64, time, signs, || std::process::abort());
+    }
     let neighbours = neighbours::Neighbours::watch();
     println!("checkpoints: {}", machine::describe());
     batch::check();
@@ -95,14 +103,95 @@ fn main() {
         "under 5 %",
     ];
     table::print("The price of checkpoints", &columns, &rows);
+    if arguments.wants("opening") {
+        openings(pairs, time);
+    }
     neighbours.report();
+}
+
+/// Measures openings after a process was killed that had written with and without a follower.
+fn openings(pairs: usize, time: Duration) {
+    let (mut without, mut with, mut costs) = (Vec::new(), Vec::new(), Vec::new());
+    for pair in 0..pairs {
+        let signs_first = pair % 2 == 1;
+        let first = opened_after_kill(time, signs_first);
+        let second = opened_after_kill(time, !signs_first);
+        let (signing, plain) = match signs_first {
+            true => (first, second),
+            false => (second, first),
+        };
+        without.push(plain);
+        with.push(signing);
+        costs.push(signing / plain - 1.0);
+    }
+    let cost = median::median(costs);
+    let milliseconds = |of| format!("{:.1} ms", 1000.0 * median::median(of));
+    let row = vec![
+        milliseconds(without),
+        milliseconds(with),
+        format!("{:.1} %", 100.0 * cost),
+        table::verdict(cost < 0.1),
+    ];
+    let columns = ["without", "with", "cost", "under 10 %"];
+    table::print("Opening after a kill", &columns, &[row]);
+}
+
+/// The seconds per million records in which a journal opens, and its tree with it, after a process
+/// that wrote to it was killed.
+fn opened_after_kill(time: Duration, signs: bool) -> f64 {
+    let directory = machine::scratch();
+    let path = directory.path().join("journal");
+    let mut process = std::process::Command::new(std::env::current_exe().expect("a program"));
+    process.args(["--fill", &path.display().to_string()]);
+    process.args(["--seconds", &time.as_secs_f64().to_string()]);
+    process.args(["--signs", &signs.to_string()]);
+    let ended = process.status().expect("a process");
+    assert!(!ended.success(), "the process was not killed");
+    let begun = Instant::now();
+    let journal = Arc::new(DiskJournal::open(&path).expect("a journal"));
+    if signs {
+        let (followed, clock) = (Arc::clone(&journal), SystemClock::shared());
+        let settings = settings();
+        block_on(Following::open(settings, &path, followed, clock)).expect("a tree");
+    }
+    let taken = begun.elapsed().as_secs_f64();
+    let opened = journal.opened().records;
+    block_on(journal.close()).expect("a close");
+    taken / opened as f64 * 1e6
+}
+
+fn settings() -> Checkpoints {
+    let key = PrivateKey::generate("bench.example/journal").expect("a key");
+    Checkpoints {
+        origin: "bench.example/journal".to_owned(),
+        signers: vec![Signer::Key(key)],
+        every_records: 10_000,
+        every: Duration::from_secs(60),
+    }
 }
 
 /// The appends a second of closed loops, each with a session of its own, and the time that the
 /// follower then needs for what it has not read yet and its last checkpoint.
 fn measured(writers: u64, time: Duration, signs: bool) -> (f64, Duration) {
     let directory = machine::scratch();
-    let path = directory.path().join("journal");
+    measured_at(
+        &directory.path().join("journal"),
+        writers,
+        time,
+        signs,
+        || {},
+    )
+}
+
+/// The same for a journal at `path`, with something done at the end of the writers.
+fn measured_at(
+    path: &Path,
+    writers: u64,
+    time: Duration,
+    signs: bool,
+    at_end: impl Fn(),
+) -> (f64, Duration) {
+    let path = path.to_owned();
     let journal = Arc::new(DiskJournal::open(&path).expect("a new journal"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -110,13 +199,7 @@ fn measured(writers: u64, time: Duration, signs: bool) -> (f64, Duration) {
         .expect("a runtime");
     let (stop, stopped) = watch::channel(false);
     let following = signs.then(|| {
-        let key = PrivateKey::generate("bench.example/journal").expect("a key");
-        let settings = Checkpoints {
-            origin: "bench.example/journal".to_owned(),
-            signers: vec![Signer::Key(key)],
-            every_records: 10_000,
-            every: Duration::from_secs(60),
-        };
+        let settings = settings();
         let (followed, clock) = (Arc::clone(&journal), SystemClock::shared());
         thread::spawn(move || {
             runtime.block_on(async move {
@@ -148,6 +231,7 @@ fn measured(writers: u64, time: Duration, signs: bool) -> (f64, Duration) {
         appends.sum()
     });
     let rate = appends as f64 / begun.elapsed().as_secs_f64();
+    at_end();
     let ended = Instant::now();
     if let Some(following) = following {
         stop.send_replace(true);

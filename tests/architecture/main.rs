@@ -11,6 +11,7 @@
 )]
 
 mod rooms;
+mod verdicts;
 mod wording;
 
 use std::fs;

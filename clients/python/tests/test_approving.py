@@ -114,6 +114,18 @@ def test_standing_leave_allows_later_calls(client: Recount, session: Session) ->
     assert client.leaves() == ()
 
 
+def test_hold_is_listed_until_it_is_released(client: Recount, session: Session) -> None:
+    placed = client.hold({"session": session.id}, reason="case 7")
+    by_label = client.hold({"label": {"key": "case", "value": "8"}}, reason="case 8")
+    found = {it.hold: it for it in client.holds()}
+    assert found[placed.seq].target == {"session": session.id}
+    assert (found[placed.seq].reason, found[placed.seq].by.name) == ("case 7", placed.by.name)
+    assert found[by_label.seq].target == {"label": {"key": "case", "value": "8"}}
+    for hold in (placed.seq, by_label.seq):
+        client.unhold(hold, reason="closed")
+        assert hold not in {it.hold for it in client.holds()}
+
+
 def test_pause_holds_a_session(client: Recount, session: Session) -> None:
     target = {"session": session.id}
     client.pause(target, reason="wrong prices")

@@ -12,8 +12,9 @@ use recount_journal::{Error, Journal};
 use tokio::sync::watch;
 
 use crate::anchor::Anchor;
-use crate::following::asked_to_stop;
-use crate::recorded::recorded_after;
+use crate::following::{append_own, asked_to_stop};
+use crate::recorded::{CHECKPOINT_TIME_STAMPED, TimeStampOnRecord, recorded_after};
+use crate::status::{AnchorStatus, StatusBoard};
 
 /// The time to the second attempt. It doubles with each further one.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -34,11 +35,13 @@ pub struct Anchoring {
     /// The record of the last checkpoint that was handed over.
     done: u64,
     failures: u32,
+    /// The status for operators, and the number of the anchor in it.
+    board: (StatusBoard, usize),
 }
 
 impl Anchoring {
-    /// Continues the task of this name for the journal at `path`. Without a place it begins with
-    /// the first checkpoint on record.
+    /// Continues the task of this name for the journal at `path`, and tells its status to `board`.
+    /// Without a place it begins with the first checkpoint on record.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder `tree` cannot be used.
@@ -47,31 +50,49 @@ impl Anchoring {
         path: &Path,
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
+        board: &StatusBoard,
     ) -> Result<Self, Error> {
         let folder = path.join("tree");
         let file = folder.join(format!("anchor-{name}.json"));
-        let what = format!("use {}", file.display());
+        let number = board.add(AnchorStatus {
+            name: name.to_owned(),
+            kind: anchor.kind(),
+            ..AnchorStatus::default()
+        });
         let done = crate::kept_tree::create(&folder).and_then(|()| read(&file));
+        let done = done.map_err(|error| {
+            let error = Error::io(format!("use {}", file.display()))(error);
+            board.change(number, |it| {
+                it.failing_since = Some(clock.now());
+                it.error = Some(error.to_string());
+            });
+            error
+        })?;
         Ok(Self {
             anchor,
             name: name.to_owned(),
             file,
             journal,
             clock,
-            done: done.map_err(Error::io(what))?,
+            done,
             failures: 0,
+            board: (board.clone(), number),
         })
     }
 
-    /// Hands checkpoints over until it is asked to stop.
+    /// Hands checkpoints over until it is asked to stop: those on record, and then each new one of
+    /// a [`Following`](crate::Following), which `made` reports.
     ///
     /// # Errors
     /// Those of reading the journal.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let mut position = self.journal.position().await?;
+    pub async fn run(
+        mut self,
+        mut made: watch::Receiver<u64>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Error> {
         loop {
+            made.mark_unchanged();
             let is_done = self.hand_over().await?;
-            let journal = Arc::clone(&self.journal);
             let retry = self.clock.reached(self.retry_at());
             tokio::select! {
                 biased;
@@ -79,8 +100,10 @@ impl Anchoring {
                     // The last checkpoint is made just before.
                     return self.hand_over().await.map(drop);
                 }
-                commit = journal.follow(position), if is_done => position = commit?.position,
+                Ok(()) = made.changed(), if is_done => {}
                 () = retry, if !is_done => {}
+                // No more checkpoints will come.
+                else => asked_to_stop(&mut stop).await,
             }
         }
     }
@@ -90,18 +113,40 @@ impl Anchoring {
     /// # Errors
     /// Those of reading the journal.
     pub async fn hand_over(&mut self) -> Result<bool, Error> {
-        for it in recorded_after(&*self.journal, self.done).await? {
-            if let Err(error) = self.anchor.take(&it.checkpoint, &it.note).await {
-                self.failures = self.failures.saturating_add(1);
-                if self.failures == 1 {
-                    tracing::warn!(anchor = %self.name, %error, "an anchor takes no checkpoints");
+        let found = recorded_after(&*self.journal, self.done).await?;
+        let (board, number) = self.board.clone();
+        let (mut behind, now) = (found.len() as u64, self.clock.now());
+        board.change(number, |it| it.behind = behind);
+        for it in found {
+            let time_stamp = match self.anchor.take(&it.checkpoint, &it.note).await {
+                Ok(time_stamp) => time_stamp,
+                Err(error) => {
+                    self.failures = self.failures.saturating_add(1);
+                    if self.failures == 1 {
+                        let anchor = &self.name;
+                        tracing::warn!(%anchor, %error, "an anchor takes no checkpoints");
+                    }
+                    board.change(number, |it| {
+                        it.failing_since.get_or_insert(now);
+                        it.error = Some(error.to_string());
+                    });
+                    return Ok(false);
                 }
-                return Ok(false);
+            };
+            if let Some(time_stamp) = time_stamp {
+                let body = TimeStampOnRecord::new(&it, &self.name, &time_stamp);
+                let (journal, clock) = (&*self.journal, &*self.clock);
+                append_own(journal, clock, CHECKPOINT_TIME_STAMPED, &body).await?;
             }
             if self.failures > 0 {
                 tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");
             }
             (self.failures, self.done) = (0, it.seq);
+            behind -= 1;
+            board.change(number, |status| {
+                (status.size, status.behind) = (it.checkpoint.size, behind);
+                (status.failing_since, status.error) = (None, None);
+            });
             if let Err(error) = self.save() {
                 // The next process hands it over again.
                 tracing::warn!(anchor = %self.name, %error, "the place of an anchor is not kept");

@@ -3,6 +3,7 @@
 //! The format is that of <https://c2sp.org/tlog-checkpoint>.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use base64::Engine;
@@ -116,4 +117,9 @@ pub(crate) fn decimal(text: &str) -> Option<u64> {
 pub(crate) fn hash(text: &str) -> Option<Hash> {
     let bytes = BASE64_STANDARD.decode(text).ok()?;
     Some(Hash::from_bytes(bytes.try_into().ok()?))
+}
+
+/// The path of a file about a checkpoint. Names are in the order of their numbers.
+pub(crate) fn path_in(directory: &Path, size: u64, ending: &str) -> PathBuf {
+    directory.join(format!("{size:020}.{ending}"))
 }

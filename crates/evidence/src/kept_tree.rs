@@ -36,8 +36,8 @@ struct Mark {
 /// The tree of a journal and its leaves in a file.
 #[derive(Debug)]
 pub struct KeptTree {
-    folder: PathBuf,
-    file: File,
+    /// The folder and the file of the leaves. `None` for a tree that is only in memory.
+    files: Option<(PathBuf, File)>,
     waiting: Vec<u8>,
     tree: Frontier,
     place: FollowPlace,
@@ -81,17 +81,29 @@ impl KeptTree {
         file.set_len(mark.size * LEAF)?;
         file.seek(SeekFrom::End(0))?;
         Ok(Self {
-            folder,
-            file,
+            files: Some((folder, file)),
             waiting: Vec::new(),
             tree,
             place: mark.place,
         })
     }
 
+    /// A tree that is nowhere kept, for a folder that cannot be written. It begins with the first
+    /// record.
+    pub fn in_memory() -> Self {
+        Self {
+            files: None,
+            waiting: Vec::new(),
+            tree: Frontier::default(),
+            place: FollowPlace::default(),
+        }
+    }
+
     fn anew(mut self) -> io::Result<Self> {
-        self.file.set_len(0)?;
-        self.file.rewind()?;
+        if let Some((_, file)) = &mut self.files {
+            file.set_len(0)?;
+            file.rewind()?;
+        }
         self.waiting.clear();
         (self.tree, self.place) = (Frontier::default(), FollowPlace::default());
         Ok(self)
@@ -115,7 +127,9 @@ impl KeptTree {
         for line in commit.appends.iter().flat_map(|(_, lines)| lines) {
             let leaf = line.leaf();
             self.tree.push(leaf);
-            self.waiting.extend_from_slice(leaf.as_bytes());
+            if self.files.is_some() {
+                self.waiting.extend_from_slice(leaf.as_bytes());
+            }
         }
         self.place = FollowPlace::after(commit);
         if self.waiting.len() >= WAITING {
@@ -125,7 +139,9 @@ impl KeptTree {
     }
 
     fn write(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.waiting)?;
+        if let Some((_, file)) = &mut self.files {
+            file.write_all(&self.waiting)?;
+        }
         self.waiting.clear();
         Ok(())
     }
@@ -136,16 +152,19 @@ impl KeptTree {
     /// The files cannot be written.
     pub fn save(&mut self) -> io::Result<()> {
         self.write()?;
-        self.file.sync_data()?;
+        let Some((folder, file)) = &self.files else {
+            return Ok(());
+        };
+        file.sync_data()?;
         let mark = Mark {
             place: self.place.clone(),
             size: self.tree.size(),
             subtrees: self.tree.subtrees().collect(),
         };
-        let (mut draft, path) = recount_text::files::draft::beside(&self.folder.join("mark"))?;
+        let (mut draft, path) = recount_text::files::draft::beside(&folder.join("mark"))?;
         draft.write_all(&serde_json::to_vec(&mark)?)?;
         draft.sync_data()?;
-        fs::rename(path, self.folder.join("mark"))
+        fs::rename(path, folder.join("mark"))
     }
 
     /// Reads all leaves of a journal, with those that are kept beside it if they are sound. It

@@ -23,12 +23,15 @@
 //! ```
 //!
 //! Read `note` with `signature` and `keys` first, then `checkpoint` and `log_proof` (the two
-//! formats), `leaves` and `kept_tree` (the tree of a journal, kept beside it), and `following`
-//! (checkpoints behind a journal), with `signer` and `recorded`. `anchor` and `anchoring` hand
-//! checkpoints over to places elsewhere.
+//! formats), `leaves` and `kept_tree` (the tree of a journal, kept beside it), `recorded` (what is
+//! on record) and `following` (checkpoints behind a journal), with `signer` and `status`. `anchor`
+//! and `anchoring` hand checkpoints over to places elsewhere, and `time_stamp` reads the answers of
+//! authorities.
 
 mod anchor;
 mod anchoring;
+#[cfg(feature = "http")]
+mod authority;
 mod checkpoint;
 mod following;
 mod kept_tree;
@@ -40,17 +43,24 @@ mod program;
 mod recorded;
 mod signature;
 mod signer;
+mod status;
+mod time_stamp;
 
 pub use anchor::{Anchor, AnchorError};
 pub use anchoring::Anchoring;
 pub use checkpoint::{Checkpoint, NotACheckpoint};
-pub use following::{CHECKPOINT_SIGNED, Checkpoints, Following, SignedCheckpoint};
+pub use following::{Checkpoints, Following};
 pub use kept_tree::KeptTree;
 pub use keys::{NotAKey, PrivateKey, PublicKey};
 pub use leaves::Leaves;
 pub use log_proof::{LogProof, NotAProof, Unproven};
 pub use note::{Note, Unsigned};
 pub use program::ProgramError;
-pub use recorded::{Recorded, on_record};
+pub use recorded::{
+    CHECKPOINT_SIGNED, CHECKPOINT_TIME_STAMPED, Recorded, SignedCheckpoint, TimeStampOnRecord,
+    on_record,
+};
 pub use signature::{NotANote, NoteSignature};
 pub use signer::{SignError, Signer};
+pub use status::{AnchorStatus, EvidenceStatus, LastCheckpoint, StatusBoard};
+pub use time_stamp::{NotATimeStamp, TimeStamp, TimeStampRequest};

@@ -18,7 +18,7 @@ use crate::pages;
 use crate::problems::{Code, Problem};
 use crate::requests::{BodyTime, finish_body, run_once};
 use crate::routes::programs::{claimed, claims, making, opening};
-use crate::routes::reports::{audit, checking, export, metrics, reads};
+use crate::routes::reports::{audit, checking, checkpoints, export, metrics, reads};
 use crate::routes::{
     account, answers, calls, events, health, holds, leaves, openapi, pauses, pending, records,
     sessions, sinks,
@@ -107,6 +107,7 @@ fn guarded() -> OpenApiRouter<Service> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::hold))
         .routes(routes!(holds::unhold))
+        .routes(routes!(checkpoints::status))
         .routes(routes!(sinks::list))
         .routes(routes!(sinks::retry))
         .routes(routes!(sinks::retry_every))

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use recount::Engine;
+use recount_evidence::StatusBoard;
 use recount_journal::Error as JournalError;
 use recount_notify::Notifier;
 use recount_reads::Recorder;
@@ -76,6 +77,8 @@ pub struct Service {
     pub(crate) notifier: Option<Notifier>,
     /// The recorder of reads, if they are recorded.
     pub(crate) reads: Option<Recorder>,
+    /// The status of the checkpoints, if the service makes any.
+    pub(crate) evidence: Option<StatusBoard>,
     draining: Arc<watch::Sender<bool>>,
 }
 
@@ -99,6 +102,7 @@ impl Service {
             document: Arc::default(),
             notifier: None,
             reads: None,
+            evidence: None,
             draining: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -186,6 +190,15 @@ impl Service {
     pub fn recording_reads(self, recorder: Recorder) -> Service {
         Service {
             reads: Some(recorder),
+            ..self
+        }
+    }
+
+    /// Shows the status of the checkpoints and their anchors to operators.
+    #[must_use]
+    pub fn checkpoints(self, board: StatusBoard) -> Service {
+        Service {
+            evidence: Some(board),
             ..self
         }
     }

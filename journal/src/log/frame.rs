@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::cursor::Cursor;
-use super::logged_append::{APPEND_HEADER, split};
+use super::logged_append::{APPEND_HEADER, bodies, split};
 
 /// The length of a segment header.
 pub(crate) const SEGMENT_HEADER: u64 = 64;
@@ -141,13 +141,32 @@ impl FrameBytes {
     /// Iterates over the bodies of the appends, each with its place in the frame, and true if its
     /// checksum holds. The iterator ends early if the lengths are wrong.
     pub(crate) fn appends(&self) -> impl Iterator<Item = (Place, &[u8], bool)> {
-        let mut offset = FRAME_HEADER;
-        split(self.payload()).map(move |(body, intact)| {
-            let place = Place::of(offset + APPEND_HEADER, body.len());
-            offset += APPEND_HEADER + body.len();
-            (place, body, intact)
-        })
+        placed(split(self.payload())).map(|(place, (body, intact))| (place, body, intact))
     }
+
+    /// Iterates over the appends of a frame that this process wrote, without their checksums.
+    pub(crate) fn written_appends(&self) -> impl Iterator<Item = (Place, &[u8])> {
+        let bodies = bodies(self.payload()).map(|(body, _)| (body, ()));
+        placed(bodies).map(|(place, (body, ()))| (place, body))
+    }
+}
+
+impl AsRef<[u8]> for FrameBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Adds the place in the frame to the body of each append.
+fn placed<'a, T>(
+    bodies: impl Iterator<Item = (&'a [u8], T)>,
+) -> impl Iterator<Item = (Place, (&'a [u8], T))> {
+    let mut offset = FRAME_HEADER;
+    bodies.map(move |it| {
+        let place = Place::of(offset + APPEND_HEADER, it.0.len());
+        offset += APPEND_HEADER + it.0.len();
+        (place, it)
+    })
 }
 
 /// The place of some bytes in a frame.

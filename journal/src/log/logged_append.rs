@@ -1,5 +1,7 @@
 //! The bytes of one append in a frame.
 
+use std::ops::Range;
+
 use uuid::Uuid;
 
 use super::cursor::{Cursor, put_sized};
@@ -92,11 +94,17 @@ fn checksum_of(append: &[u8]) -> u32 {
 /// Splits a frame's payload into the bodies of its appends, each with true if its checksum holds.
 /// The iterator ends early if the lengths are wrong.
 pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    bodies(payload).map(|(body, checksum)| (body, crc32fast::hash(body) == checksum))
+}
+
+/// Splits a frame's payload into the bodies of its appends, each with the checksum that it should
+/// have.
+pub(super) fn bodies(payload: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
     let mut cursor = Cursor(payload);
     std::iter::from_fn(move || {
         let (length, checksum) = (cursor.u32()?, cursor.u32()?);
         let body = cursor.take(usize::try_from(length).ok()?)?;
-        Some((body, crc32fast::hash(body) == checksum))
+        Some((body, checksum))
     })
 }
 
@@ -137,6 +145,19 @@ impl<'a> LoggedAppend<'a> {
         let (lines, _objects, _work) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
         let records = (0..lines).map_while(move |_| cursor.sized());
         Some((session, first, records))
+    }
+
+    /// Reads the session, and the place of each record in a body with a valid checksum.
+    pub(crate) fn ranges(body: &[u8]) -> Option<(Uuid, impl Iterator<Item = Range<usize>>)> {
+        let (session, _, records) = LoggedAppend::records(body)?;
+        // The session, the first seq, and three counts.
+        let mut end = 16 + 8 + 3 * 4;
+        let ranges = records.map(move |record| {
+            let start = end + 4;
+            end = start + record.len();
+            start..end
+        });
+        Some((session, ranges))
     }
 
     pub(crate) fn last(&self) -> u64 {

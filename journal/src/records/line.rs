@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::{Hash, Malformed, Record};
 
 /// The bytes of one record and their leaf hash; cheap to clone. Two lines are equal if their bytes
-/// are. A line that was read shares its memory with the other lines of its append.
+/// are. A line that was read shares its memory with the other lines of its append or commit.
 #[derive(Clone)]
 pub struct Line {
     whole: Arc<Whole>,
@@ -21,9 +21,29 @@ pub struct Line {
 /// The memory that lines share. The bytes stay where they were written: moving them would cost
 /// about as much as writing them.
 struct Whole {
-    /// One line, or all lines of its append.
-    bytes: Vec<u8>,
+    memory: Memory,
     place: Option<Place>,
+}
+
+enum Memory {
+    /// One line, or all lines of its append.
+    Own(Vec<u8>),
+    /// All lines of a commit, with what is between them.
+    Commit(Arc<dyn AsRef<[u8]> + Send + Sync>),
+}
+
+impl Whole {
+    fn own(bytes: Vec<u8>, place: Option<Place>) -> Arc<Self> {
+        let memory = Memory::Own(bytes);
+        Arc::new(Self { memory, place })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.memory {
+            Memory::Own(bytes) => bytes,
+            Memory::Commit(bytes) => (**bytes).as_ref(),
+        }
+    }
 }
 
 /// The position of a record, as its own bytes say.
@@ -57,7 +77,7 @@ impl Line {
     pub(crate) fn known(bytes: Vec<u8>, place: Option<Place>) -> Self {
         Self {
             within: 0..bytes.len(),
-            whole: Arc::new(Whole { bytes, place }),
+            whole: Whole::own(bytes, place),
             leaf: OnceLock::new(),
         }
     }
@@ -75,7 +95,7 @@ impl Line {
     pub(crate) fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
         let mut bytes = Vec::with_capacity(lines.clone().map(<[u8]>::len).sum());
         lines.clone().for_each(|line| bytes.extend_from_slice(line));
-        let whole = Arc::new(Whole { bytes, place: None });
+        let whole = Whole::own(bytes, None);
         let mut end = 0;
         let line = |line: &[u8]| {
             let start = end;
@@ -87,6 +107,22 @@ impl Line {
             }
         };
         lines.map(line).collect()
+    }
+
+    /// Creates the lines of a commit in its memory, from the range and the leaf hash of each.
+    pub(crate) fn of_commit(
+        memory: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    ) -> impl Fn(Range<usize>, Option<Hash>) -> Self {
+        let memory = Memory::Commit(memory);
+        let whole = Arc::new(Whole {
+            memory,
+            place: None,
+        });
+        move |within, leaf| Self {
+            whole: Arc::clone(&whole),
+            within,
+            leaf: leaf.map_or_else(OnceLock::new, OnceLock::from),
+        }
     }
 
     /// Moves the lines of an append into one piece of memory.
@@ -101,7 +137,7 @@ impl Line {
     /// The exact bytes, without a line end.
     pub fn bytes(&self) -> &[u8] {
         self.whole
-            .bytes
+            .bytes()
             .get(self.within.clone())
             .unwrap_or_default()
     }

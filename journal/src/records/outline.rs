@@ -62,4 +62,45 @@ impl<'a> Outline<'a> {
             body: record.body.get(),
         })
     }
+
+    /// Reads the kind of a line that a journal has accepted, without the rest of the line.
+    ///
+    /// # Errors
+    /// Those of [`of`](Outline::of).
+    pub fn kind_of(line: &'a [u8]) -> Result<&'a str, Malformed> {
+        match plain_line::kind(line) {
+            Some(kind) => Ok(kind),
+            None => Self::of(line).map(|it| it.kind),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use crate::{Actor, Draft, Hash};
+
+    #[test]
+    fn kind_alone_is_that_of_the_record() {
+        let long = "k".repeat(300);
+        for (seq, kind) in [(1, "answered"), (1_234_567, "a"), (9, "ä"), (3, &long)] {
+            let draft = Draft {
+                session: uuid::Uuid::from_u128(7),
+                seq,
+                at_us: 5,
+                kind,
+                cause: None,
+                actor: Actor::new("kind"),
+                body: r#"{"kind":"other"}"#,
+                prev: Hash::ZERO,
+            };
+            assert_eq!(Outline::kind_of(draft.line().bytes()).unwrap(), kind);
+        }
+        let spaced = br#"{"v":1, "kind":"answered"}"#;
+        assert_eq!(
+            Outline::kind_of(spaced).is_ok(),
+            Outline::of(spaced).is_ok()
+        );
+    }
 }

@@ -11,6 +11,9 @@ use crate::{Actor, Hash, Outline, Record};
 /// The length of the text after the body: `,"prev":"`, 64 digits, `"}`.
 const TAIL: usize = 9 + 64 + 2;
 
+/// The bytes of a line that have its kind, if that has at most 100.
+const HEAD_MAX: usize = 18 + 36 + 8 + 19 + 7 + 27 + 10 + 100;
+
 /// The fields of a line, with parsed numbers.
 struct Parts<'a> {
     session: &'a str,
@@ -57,6 +60,20 @@ pub(crate) fn outline(text: &str) -> Option<Outline<'_>> {
         cause: parts.cause,
         body: parts.body,
     })
+}
+
+/// Reads the kind alone. `None` if the line does not begin like one of a draft.
+pub(crate) fn kind(line: &[u8]) -> Option<&str> {
+    let head = line.get(..HEAD_MAX).unwrap_or(line);
+    let mut rest = Rest(head.utf8_chunks().next()?.valid());
+    rest.expect("{\"v\":1,\"session\":\"")?;
+    rest.take(36)?;
+    rest.expect("\",\"seq\":")?;
+    rest.number()?;
+    rest.expect(",\"at\":\"")?;
+    rest.take(27)?;
+    rest.expect("\",\"kind\":\"")?;
+    rest.string().filter(|kind| !kind.is_empty())
 }
 
 fn parts(text: &str) -> Option<Parts<'_>> {

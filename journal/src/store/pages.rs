@@ -116,7 +116,10 @@ impl Shared {
                 appends.extend(wanted.map(|position| WantedAppend {
                     span,
                     position: *position,
-                    frame_bytes: state.unindexed(position.frame.number),
+                    frame_bytes: {
+                        let frame = state.unindexed(position.frame.number);
+                        frame.map(|it| Arc::clone(&it.bytes))
+                    },
                 }));
                 known.push(Known {
                     last: stream.head.seq,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::group_commit::queue::Shared;
+use super::group_commit::state::Unindexed;
 use crate::index::Index;
 use crate::index::ObjectPlace;
 use crate::index::read::nowhere;
@@ -39,7 +40,10 @@ impl Shared {
         let known = {
             let state = self.state();
             let place = state.view.object(&hash);
-            place.map(|object| (object, state.unindexed(object.frame.number)))
+            place.map(|object| {
+                let frame = state.unindexed(object.frame.number);
+                (object, frame.map(|it| Arc::clone(&it.bytes)))
+            })
         };
         let Some((object, frame_bytes)) = known.map_or_else(
             || {
@@ -84,15 +88,13 @@ impl Shared {
     /// Returns the first commit after a position, which must exist.
     pub(super) fn read_commit(&self, index: &Index, after: u64) -> Result<Commit, Error> {
         let position = after + 1;
-        let waiting = self.state().unindexed(position);
-        let frame_bytes = match waiting {
-            Some(frame_bytes) => frame_bytes,
-            None => {
-                let frame_bytes = index.frame_bytes(position).map_err(nowhere)?;
-                let missing = || nowhere(format!("frame {position} is missing"));
-                Arc::new(frame_bytes.ok_or_else(missing)?)
-            }
-        };
+        let waiting = self.state().unindexed(position).cloned();
+        if let Some(frame) = waiting {
+            return Ok(commit_in_memory(&frame));
+        }
+        let frame_bytes = index.frame_bytes(position).map_err(nowhere)?;
+        let missing = || nowhere(format!("frame {position} is missing"));
+        let frame_bytes = frame_bytes.ok_or_else(missing)?;
         let mut appends = Vec::new();
         for (_, body, _) in frame_bytes.appends() {
             let append = LoggedAppend::decode(body)
@@ -115,6 +117,22 @@ impl Shared {
         let mut heads: BTreeMap<Uuid, Head> = index.heads(Bound::Excluded(after), limit)?;
         heads.extend(cached);
         Ok(heads.into_iter().take(limit).collect())
+    }
+}
+
+/// Returns a commit that this process made, without a copy of its bytes.
+fn commit_in_memory(frame: &Unindexed) -> Commit {
+    let (bytes, mut leaves) = (Arc::clone(&frame.bytes), frame.leaves.iter().copied());
+    let line = Line::of_commit(bytes);
+    let appends = frame.bytes.written_appends().filter_map(|(place, body)| {
+        let (session, ranges) = LoggedAppend::ranges(body)?;
+        let start = place.offset as usize;
+        let lines = ranges.map(|it| line(start + it.start..start + it.end, leaves.next()));
+        Some((session, lines.collect()))
+    });
+    Commit {
+        position: frame.number,
+        appends: appends.collect(),
     }
 }
 

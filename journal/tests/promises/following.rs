@@ -8,7 +8,7 @@ use std::thread;
 
 use recount_journal::testing::{Fault, MemoryDisk};
 use recount_journal::{
-    Commit, DiskJournal, Durability, Error, Journal, Line, MemoryJournal, block_on,
+    Commit, DiskJournal, Durability, Error, Hash, Journal, Line, MemoryJournal, Object, block_on,
 };
 use uuid::Uuid;
 
@@ -50,6 +50,41 @@ fn follower_far_behind_sees_everything() {
     stream.append(&journal, &["{}"]);
     let seen = followed(&journal, now, stream.session, 1);
     assert_eq!(seen, stream.lines[100..]);
+}
+
+#[test]
+fn followed_lines_have_their_own_hashes() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = DiskJournal::open(directory.path()).unwrap();
+    let mut streams = [1, 2, 3].map(Stream::new);
+    let mut appended = Vec::new();
+    for _ in 0..3 {
+        // Buffered appends share a commit, which is in memory until the index has it.
+        for stream in &mut streams {
+            let mut append = stream.next(&["{}", r#"{"object":true}"#]);
+            append
+                .objects
+                .push(Object::new(*b"between the lines of two appends"));
+            append.durability = Durability::Buffered;
+            appended.extend(append.lines.clone());
+            block_on(journal.append(append)).unwrap();
+        }
+    }
+    let (mut lines, end) = (Vec::new(), block_on(journal.position()).unwrap());
+    let mut after = 0;
+    while after < end {
+        let commit = block_on(journal.follow(after)).unwrap();
+        after = commit.position;
+        let ours = commit
+            .appends
+            .into_iter()
+            .filter(|(owner, _)| !owner.is_nil());
+        lines.extend(ours.flat_map(|(_, lines)| lines));
+    }
+    assert_eq!(lines, appended);
+    for line in lines {
+        assert_eq!(line.leaf(), Hash::of_line(line.bytes()));
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ from .errors import (
     UnexpectedResponse,
     Unreachable,
 )
-from .models import Actor, Leave, Me, OnRecord, Pause, Record, SessionInfo
+from .models import Actor, Hold, Leave, Me, OnRecord, Pause, Record, SessionInfo
 from .operations import OneOutcome
 from .problems import (
     AlreadyDecided,
@@ -63,6 +63,7 @@ __all__ = [
     "Forbidden",
     "Gone",
     "HashMismatch",
+    "Hold",
     "KeyReused",
     "Leave",
     "Me",

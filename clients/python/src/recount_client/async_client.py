@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import httpx
 
     from .calls import Confirmation, Waiting
-    from .models import Leave, Me, OnRecord, Pause, SessionInfo
+    from .models import Hold, Leave, Me, OnRecord, Pause, SessionInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -315,6 +315,21 @@ class AsyncRecount:
     ) -> OnRecord:
         """Ends a pause."""
         return await self._transport.send(ops.unpause(target, reason))
+
+    async def holds(self) -> tuple[Hold, ...]:
+        """Returns the legal holds in force."""
+        return (await self._transport.send(ops.holds())).items
+
+    async def hold(self, target: Mapping[str, Any], *, reason: str) -> OnRecord:
+        """Keeps sessions from erasure. The `seq` of the result is the number of the hold.
+
+        `target` is `{"session": ID}` or `{"label": {"key": KEY, "value": VALUE}}`.
+        """
+        return await self._transport.send(ops.hold(target, reason))
+
+    async def unhold(self, hold: int, *, reason: str) -> OnRecord:
+        """Releases the legal hold with this number."""
+        return await self._transport.send(ops.unhold(hold, reason))
 
     # Tools.
 

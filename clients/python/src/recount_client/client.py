@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
     from .calls import Confirmation, Waiting
-    from .models import Leave, Me, OnRecord, Pause, SessionInfo
+    from .models import Hold, Leave, Me, OnRecord, Pause, SessionInfo
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -275,6 +275,21 @@ class Recount:
     def unpause(self, target: Mapping[str, Any] | str, *, reason: str | None = None) -> OnRecord:
         """Ends a pause."""
         return self._transport.send(ops.unpause(target, reason))
+
+    def holds(self) -> tuple[Hold, ...]:
+        """Returns the legal holds in force."""
+        return self._transport.send(ops.holds()).items
+
+    def hold(self, target: Mapping[str, Any], *, reason: str) -> OnRecord:
+        """Keeps sessions from erasure. The `seq` of the result is the number of the hold.
+
+        `target` is `{"session": ID}` or `{"label": {"key": KEY, "value": VALUE}}`.
+        """
+        return self._transport.send(ops.hold(target, reason))
+
+    def unhold(self, hold: int, *, reason: str) -> OnRecord:
+        """Releases the legal hold with this number."""
+        return self._transport.send(ops.unhold(hold, reason))
 
     # Tools.
 

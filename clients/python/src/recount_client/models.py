@@ -190,6 +190,38 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class Hold:
+    """A legal hold, which keeps sessions from erasure.
+
+    ```python
+    placed = client.hold({"session": session.id}, reason="case 7")
+    for hold in client.holds():
+        print(hold.hold, hold.target, hold.reason, hold.by.name)
+    client.unhold(placed.seq, reason="case 7 is closed")
+    ```
+    """
+
+    hold: int
+    """The number of the hold."""
+    target: JsonObject
+    """An object with `session`, or with `label`: an object with `key` and `value`."""
+    reason: str
+    by: Actor
+    raw: JsonObject = field(repr=False, compare=False)
+
+    @staticmethod
+    def of(raw: JsonObject) -> Hold:
+        """Reads a hold."""
+        return Hold(
+            member(raw, "hold", int),
+            obj(raw.get("target")),
+            member(raw, "reason", str),
+            Actor.of(obj(raw.get("by"))),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
 class Record:
     """A record of a session.
 

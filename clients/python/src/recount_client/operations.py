@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from .calls import CallState, ClaimedCall, Confirmation, Waiting, request_id, waiting_of
 from .errors import RecountError
-from .models import Leave, Me, OnRecord, Pause, Record, SessionInfo
+from .models import Hold, Leave, Me, OnRecord, Pause, Record, SessionInfo
 from .problems import problem_of
 from .reading import JsonObject, many, member, obj
 from .requests import Repeat, Request, Response, get, path, post, present
@@ -250,6 +250,21 @@ def pause(target: object, reason: str | None, *, cancel_running: bool) -> Reques
 def unpause(target: object, reason: str | None) -> Request[OnRecord]:
     """The end of a pause."""
     return post("/v1/unpause", _on_record, present(target=target, reason=reason))
+
+
+def holds() -> Request[Page[Hold]]:
+    """The legal holds in force."""
+    return get("/v1/holds", _page(Hold.of))
+
+
+def hold(target: object, reason: str) -> Request[OnRecord]:
+    """The beginning of a legal hold."""
+    return post("/v1/hold", _on_record, present(target=target, reason=reason))
+
+
+def unhold(hold: int, reason: str) -> Request[OnRecord]:
+    """The end of a legal hold."""
+    return post("/v1/unhold", _on_record, present(hold=hold, reason=reason))
 
 
 def respond(

@@ -64,8 +64,10 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
 fn replaying(told: &Told<'_>) -> Markup {
     let request = &told.contents.request;
     let program = &request.written_by;
+    let is_limited = request.sample.is_some() || !request.redacted.is_empty();
+    let is_whole = request.disclose == Disclose::All && !is_limited;
     html! {
-        @if request.disclose == Disclose::All && request.sample.is_none() {
+        @if is_whole {
             "This command makes every decision again and compares it: "
             code { "recount replay records.jsonl" } ". "
         } @else {

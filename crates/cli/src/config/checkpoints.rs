@@ -20,7 +20,7 @@ pub(super) const CHECKPOINTS: [&str; 6] = [
 ];
 
 /// The keys of an anchor.
-pub(super) const ANCHOR: [&str; 3] = ["name", "directory", "command"];
+pub(super) const ANCHOR: [&str; 4] = ["name", "directory", "command", "timestamp"];
 
 /// The checkpoints that a service makes.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,13 +78,23 @@ fn anchors(section: &Section<'_>) -> Vec<(String, Anchor)> {
         if anchors.iter().any(|(other, _)| *other == name.value) {
             it.object(name.mistake("there is another anchor of this name"));
         }
-        let anchor = match (directory, command) {
-            (Some(directory), None) => Anchor::Directory(directory.value),
-            (None, Some(command)) => {
+        let directory = directory.map(|it| it.value);
+        let anchor = match (directory, command, it.text("timestamp")) {
+            (Some(directory), None, None) => Anchor::Directory(directory),
+            (None, Some(command), None) => {
                 Anchor::Command(command.into_iter().map(|it| it.value).collect())
             }
-            (Some(_), Some(_)) | (None, None) => {
-                it.object(name.mistake("expected either directory or command"));
+            (directory, None, Some(url)) => {
+                if !(url.value.starts_with("https://") || url.value.starts_with("http://")) {
+                    it.object(url.mistake("expected the http or https URL of an authority"));
+                }
+                let url = url.value;
+                Anchor::Authority { url, directory }
+            }
+            (None, None, None) | (_, Some(_), _) => {
+                let what = "expected one of directory, command and timestamp (a timestamp may \
+                            have a directory, too)";
+                it.object(name.mistake(what));
                 continue;
             }
         };
@@ -150,7 +160,14 @@ fn anchor() -> Value {
             (
                 "directory",
                 text(),
-                "A directory, for example on another mount. Each checkpoint is a file of its own.",
+                "A directory, for example on another mount. Each checkpoint is a file of its own, \
+                 and so is its time stamp.",
+            ),
+            (
+                "timestamp",
+                text(),
+                "The http or https URL of a time stamp authority (RFC 3161). It gets the hash of \
+                 each checkpoint. Its answers are records of the journal.",
             ),
             (
                 "command",

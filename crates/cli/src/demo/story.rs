@@ -210,7 +210,7 @@ fn conclude(
     } = findings;
     screen.line("")?;
     let summary = format!(
-        "{}, {}, {}, verified, replayed, in {:.1} s",
+        "{}, {}, {}, consistent, not anchored, replayed, {:.1} s",
         count(*events, "event"),
         count(*executions, "execution"),
         count(*restarts, "restart"),

@@ -89,7 +89,7 @@ impl Failure {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Failure::new(NO_SPACE, what).advice("make room on the disk, then try again")
             }
-            io::ErrorKind::ReadOnlyFilesystem => Failure::new("read-only", what)
+            io::ErrorKind::ReadOnlyFilesystem => Failure::new(READ_ONLY, what)
                 .advice("the disk is mounted read-only; work on a copy, or mount it for writing"),
             _ => Failure::new(IO, what),
         }
@@ -137,6 +137,9 @@ pub(crate) const IO: &str = "io";
 
 /// The code for a full disk.
 pub(super) const NO_SPACE: &str = "no-space";
+
+/// The code for a disk that is mounted read-only.
+pub(crate) const READ_ONLY: &str = "read-only";
 
 /// The code for a journal that another process has open.
 pub(crate) const IN_USE: &str = "journal-in-use";

@@ -10,5 +10,5 @@ mod errors;
 mod failure;
 mod service;
 
-pub(crate) use failure::{Exit, Failure, IN_USE, IO, NOT_YOURS, SEALED_ADVICE};
+pub(crate) use failure::{Exit, Failure, IN_USE, IO, NOT_YOURS, READ_ONLY, SEALED_ADVICE};
 pub(crate) use service::{out_of_reach, refused, unanswered};

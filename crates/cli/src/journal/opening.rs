@@ -9,8 +9,8 @@ use recount_journal::{DiskJournal, Options};
 
 use super::exported;
 use super::keys::Keys;
-use crate::failures::{Exit, Failure, IN_USE};
-use crate::terminal::{Meter, Screen};
+use crate::failures::{Exit, Failure, IN_USE, IO, READ_ONLY};
+use crate::terminal::{Cause, Meter, Screen};
 use recount::ledger::Ledger;
 
 /// Set once for `--insecure-directory`, before any journal is opened.
@@ -68,7 +68,16 @@ fn looking_into(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
         return reading(&copy);
     }
     match reading(path) {
-        Err(failure) if failure.code == IN_USE => reading(&screen.beside.copy_of(path)?),
+        Err(failure) if failure.code == IN_USE => {
+            reading(&screen.beside.copy_of(path, Cause::InUse)?)
+        }
+        // The index writes even while it is only read. A copy of the log needs no writing.
+        Err(failure) if failure.code == READ_ONLY || failure.code == IO => {
+            match screen.beside.copy_of(path, Cause::NotWritable) {
+                Ok(copy) => reading(&copy),
+                Err(_) => Err(failure),
+            }
+        }
         read => read,
     }
 }
@@ -90,7 +99,7 @@ pub(crate) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> 
     let verified = verified.map_err(Failure::from);
     match verified {
         Err(failure) if failure.code == IN_USE => {
-            screen.beside.copy_of(path)?;
+            screen.beside.copy_of(path, Cause::InUse)?;
             match screen.beside.verified(path) {
                 Some(verified) => Ok(verified?),
                 None => Err(failure),

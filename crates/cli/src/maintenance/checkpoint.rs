@@ -37,6 +37,7 @@ enum Doing {
     Key(Key),
     Make(Make),
     List(List),
+    Files(Files),
 }
 
 /// Makes a key that signs, and prints the public one, with which others check.
@@ -82,12 +83,28 @@ struct List {
     keys: Keys,
 }
 
+/// Writes the checkpoints on record and their time stamps as files, with the names that anchors
+/// use.
+///
+/// `openssl ts -verify -in N.tsr -data N.checkpoint -CAfile CA.pem` checks a time stamp.
+#[derive(Args)]
+struct Files {
+    /// The directory of a journal, or an exported file.
+    path: PathBuf,
+    /// The directory for the files, which is created.
+    #[arg(long, value_name = "DIRECTORY")]
+    out: PathBuf,
+    #[command(flatten)]
+    keys: Keys,
+}
+
 impl Checkpoint {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         match self.doing {
             Doing::Key(it) => it.run(screen),
             Doing::Make(it) => it.run(screen).await,
             Doing::List(it) => it.run(screen).await,
+            Doing::Files(it) => it.run(screen).await,
         }
     }
 }
@@ -175,6 +192,10 @@ impl List {
                     "root": it.checkpoint.root,
                     "signers": signers,
                     "note": it.note.to_string(),
+                    "time_stamps": it.time_stamps.iter().map(|stamp| json!({
+                        "anchor": stamp.anchor,
+                        "time": stamp.time,
+                    })).collect::<Vec<_>>(),
                 }))?;
                 continue;
             }
@@ -186,10 +207,35 @@ impl List {
                 one_line(&signers.join(", "))
             );
             screen.line(&line)?;
+            for stamp in &it.time_stamps {
+                let (time, anchor) = (one_line(&stamp.time), one_line(&stamp.anchor));
+                let what = format!("    time stamp {time} of {anchor}, not checked");
+                screen.toned(Tone::Quiet, &what)?;
+            }
         }
         if found.is_empty() && !self.json {
             screen.toned(Tone::Quiet, "There are no checkpoints.")?;
         }
+        Ok(Exit::Ok)
+    }
+}
+
+impl Files {
+    async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let ledger = opening::looking(&self.path, &self.keys, screen)?;
+        let found = on_record(&**ledger.journal()).await?;
+        let failed = |error| Failure::io(format!("write to {}", shown(&self.out)), &error);
+        std::fs::create_dir_all(&self.out).map_err(failed)?;
+        let mut stamps = 0;
+        for it in &found {
+            stamps += it.write_files(&self.out).map_err(failed)? as u64;
+        }
+        let (checkpoints, stamps) = (
+            count(found.len() as u64, "checkpoint"),
+            count(stamps, "time stamp"),
+        );
+        let what = format!("Wrote {checkpoints} and {stamps} to {}", shown(&self.out));
+        screen.line(&what)?;
         Ok(Exit::Ok)
     }
 }

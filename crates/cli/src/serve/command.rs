@@ -118,6 +118,9 @@ impl Serve {
         if let Some(reads) = &reads {
             service = service.recording_reads(reads.recorder().clone());
         }
+        if let Some(board) = signing.board() {
+            service = service.checkpoints(board.clone());
+        }
         let limits = ConnectionLimits {
             connections: config.connections(),
             head_time: config.head_time(),

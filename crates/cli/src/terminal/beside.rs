@@ -1,4 +1,5 @@
-//! The journals that were read while another process had them open, and up to which commit.
+//! The journals of which a copy was read, because another process has them open or this one may
+//! not write to them, and up to which commit.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,16 @@ use recount_telling::{count, one_line};
 
 /// The copies that a command reads. They are removed when the command ends.
 #[derive(Default)]
-pub(crate) struct Beside(RefCell<Vec<(PathBuf, backup::Beside)>>);
+pub(crate) struct Beside(RefCell<Vec<(PathBuf, backup::Beside, Cause)>>);
+
+/// The cause why a copy of a journal is read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Cause {
+    /// Another process has the journal open.
+    InUse,
+    /// This process may not write to the directory of the journal, as its index needs.
+    NotWritable,
+}
 
 /// The position up to which a journal was read, as JSON.
 #[derive(Serialize)]
@@ -24,22 +34,22 @@ struct ReadUpTo<'a> {
 
 impl Beside {
     /// The copy of a journal. Made once, so that a command sees one state of the journal.
-    pub(crate) fn copy_of(&self, path: &Path) -> Result<PathBuf, Failure> {
+    pub(crate) fn copy_of(&self, path: &Path, cause: Cause) -> Result<PathBuf, Failure> {
         if let Some(copy) = self.copy_made_of(path) {
             return Ok(copy);
         }
-        let meter = Meter::new("Copying the journal of a running process");
+        let meter = Meter::new("Copying the journal");
         let copied = backup::Beside::of(path, |it| meter.show(it.done, it.total));
         drop(meter);
         let copied = copied?;
         let copy = copied.path().to_owned();
-        self.0.borrow_mut().push((path.to_owned(), copied));
+        self.0.borrow_mut().push((path.to_owned(), copied, cause));
         Ok(copy)
     }
 
     /// The copy of a journal, if one was made.
     pub(crate) fn copy_made_of(&self, path: &Path) -> Option<PathBuf> {
-        self.of(path, |it| it.path().to_owned())
+        self.of(path, |it, _| it.path().to_owned())
     }
 
     /// Verifies the copy of a journal, if one was made.
@@ -47,13 +57,13 @@ impl Beside {
         &self,
         path: &Path,
     ) -> Option<Result<recount_journal::verify::Report, recount_journal::Error>> {
-        self.of(path, backup::Beside::verified)
+        self.of(path, |it, _| it.verified())
     }
 
     /// The path of a journal, with the last commit that was read if a copy was read.
     pub(crate) fn named(&self, path: &Path) -> String {
         let name = path.display().to_string();
-        match self.of(path, |it| in_words(&it.read_up_to())) {
+        match self.of(path, |it, cause| in_words(&it.read_up_to(), cause)) {
             Some(words) => format!("{name}, {words}"),
             None => name,
         }
@@ -63,14 +73,16 @@ impl Beside {
     pub(crate) fn notes(&self) -> Vec<String> {
         let copies = self.0.borrow();
         let notes = copies.iter();
-        let note = |(_, it): &(PathBuf, backup::Beside)| in_words(&it.read_up_to());
-        notes.map(|it| format!("note: {}", note(it))).collect()
+        let note = |(_, it, cause): &(PathBuf, backup::Beside, Cause)| {
+            format!("note: {}", in_words(&it.read_up_to(), *cause))
+        };
+        notes.map(note).collect()
     }
 
-    fn of<V>(&self, path: &Path, read: impl FnOnce(&backup::Beside) -> V) -> Option<V> {
+    fn of<V>(&self, path: &Path, read: impl FnOnce(&backup::Beside, Cause) -> V) -> Option<V> {
         let copies = self.0.borrow();
-        let copy = copies.iter().find(|(of, _)| of == path);
-        copy.map(|(_, it)| read(it))
+        let copy = copies.iter().find(|(of, _, _)| of == path);
+        copy.map(|(_, it, cause)| read(it, *cause))
     }
 
     /// The JSON object, with the member `read_up_to` if a copy was read.
@@ -78,7 +90,7 @@ impl Beside {
         let copies = self.0.borrow();
         let read: Vec<_> = copies
             .iter()
-            .map(|(journal, it)| ReadUpTo {
+            .map(|(journal, it, _)| ReadUpTo {
                 journal,
                 commits: it.read_up_to().frames,
                 records: it.read_up_to().records,
@@ -95,9 +107,13 @@ impl Beside {
     }
 }
 
-fn in_words(read: &BackedUp) -> String {
+fn in_words(read: &BackedUp, cause: Cause) -> String {
+    let why = match cause {
+        Cause::InUse => "another process has the journal open",
+        Cause::NotWritable => "a copy, since this process may not write to the journal",
+    };
     let words = format!(
-        "read up to commit {} ({}); another process has the journal open",
+        "read up to commit {} ({}); {why}",
         read.frames,
         count(read.records, "record")
     );

@@ -1,7 +1,7 @@
 //! The terminal of the program: standard output, colour, questions, progress bars, signals.
 //!
 //! This room knows no command. Only two of its files know journals. `beside` ends the output of a
-//! command that read a journal in use with the last commit that was read. `unknown_work` is the
+//! command that read a copy of a journal with the last commit that was read. `unknown_work` is the
 //! failure of a command that could not fold every session of an export.
 //!
 //! Read `screen` first, then `style` and `beside`; `prompt`, `progress` and `stop` stand alone.
@@ -14,6 +14,7 @@ mod stop;
 mod style;
 mod unknown_work;
 
+pub(crate) use beside::Cause;
 pub(crate) use progress::Meter;
 #[cfg(feature = "mcp")]
 pub(crate) use progress::Wait;

@@ -11,7 +11,7 @@ fn an_approved_refund_runs_once_although_its_process_was_killed() {
         "SIGKILL for process",
         "✓ the refund ran once: 1 start recorded, 1 line in refunds.txt",
         "✓ the model got the other two as text on the new connection",
-        "4 executions, 1 restart, verified, replayed",
+        "4 executions, 1 restart, consistent, not anchored, replayed",
         "log recount-demo ",
     ]);
     assert!(
@@ -37,7 +37,7 @@ fn denied_refund_never_runs() {
     let bench = Bench::new();
     bench.run("demo --deny --journal d").ends_with(0).prints(&[
         "✓ the refund never ran: 0 starts recorded, 0 lines in refunds.txt",
-        "3 executions, 1 restart, verified, replayed",
+        "3 executions, 1 restart, consistent, not anchored, replayed",
     ]);
     assert!(!bench.path("d/refunds.txt").exists());
     let session = bench.session("d");

@@ -252,6 +252,6 @@ fn service_signs_what_it_records() {
     bench.run("check").ends_with(2).prints_error(&[
         "expected keys or a signer",
         "expected letters, digits, - and _",
-        "expected either directory or command",
+        "expected one of directory, command and timestamp",
     ]);
 }

@@ -276,7 +276,7 @@ fn codes_of_answers_that_come_late_are_as_they_were() {
 }
 
 /// Command lines for the one situation of their test.
-const OTHERS: [&str; 49] = [
+const OTHERS: [&str; 50] = [
     "--help",
     "--version",
     "nonsense",
@@ -326,6 +326,7 @@ const OTHERS: [&str; 49] = [
     "run --tools tools.toml --endpoint http://127.0.0.1:1",
     "run --tools tools.toml",
     "simulate --script nope.jsonl",
+    "reads demo",
 ];
 
 #[test]

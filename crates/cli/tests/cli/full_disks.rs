@@ -155,7 +155,10 @@ fn full_and_read_only_disks_are_no_damage() {
         assert_eq!(told, expected, "{line} in {all}");
     }
     for line in read_only.lines() {
-        let may_be = line == "verify 0 " || line.ends_with(" 1 error[read-only]");
+        // Commands that only read work on a copy.
+        let (name, told) = line.split_once(' ').unwrap();
+        let writes = ["approve", "cancel", "close", "repair", "run"].contains(&name);
+        let may_be = told == "1 error[read-only]" || (told == "0 " && !writes);
         assert!(may_be, "{line} in {all}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recount::testing::ManualClock;
-use recount_evidence::{Anchor, Anchoring, on_record};
+use recount_evidence::{Anchor, Anchoring, StatusBoard, on_record};
 use recount_journal::DiskJournal;
 use tokio::sync::watch;
 
@@ -24,7 +24,8 @@ fn anchoring(
     clock: &Arc<ManualClock>,
 ) -> Anchoring {
     let (journal, clock) = (Arc::clone(journal), Arc::clone(clock));
-    Anchoring::open(("elsewhere", anchor), path, journal, clock).unwrap()
+    let board = StatusBoard::default();
+    Anchoring::open(("elsewhere", anchor), path, journal, clock, &board).unwrap()
 }
 
 fn files(directory: &Path) -> Vec<String> {
@@ -94,7 +95,8 @@ async fn failed_anchor_is_tried_again_and_misses_nothing() {
     checkpoint(&path, &journal, &clock).await;
     let task = anchoring(Anchor::Directory(place.clone()), &path, &journal, &clock);
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(task.run(stopped));
+    let (_made, made) = watch::channel(0);
+    let task = tokio::spawn(task.run(made, stopped));
     tokio::task::yield_now().await;
     // The mount comes back, and the time of the next attempt.
     fs::create_dir(&place).unwrap();

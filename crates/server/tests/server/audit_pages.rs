@@ -124,7 +124,7 @@ async fn checks_of_all_sessions_stay_within_the_scope() {
     assert!(
         sound
             .text
-            .contains("<strong>Sound: every hash holds</strong>, in ")
+            .contains("<strong>Consistent, not anchored: every hash holds</strong>, in ")
     );
     assert!(sound.text.contains(" of 1 session."), "{}", sound.text);
     let root = world

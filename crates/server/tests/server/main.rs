@@ -15,6 +15,7 @@ mod audit_pages;
 mod browsers;
 mod card_words;
 mod cards;
+mod checkpoints;
 mod claims;
 mod clock;
 mod documents;

@@ -133,6 +133,7 @@ pub(crate) fn rows() -> Vec<Row> {
         row("get", "/v1/holds", Need::Listing, 200),
         row("get", "/v1/audit/decisions", Need::Listing, 200),
         row("get", "/metrics", Need::Caller, 200),
+        row("get", "/v1/checkpoints", Need::Everywhere, 200),
         row("get", "/v1/sinks", Need::Everywhere, 200),
         row("get", "/v1/reads", Need::Everywhere, 200),
     ];

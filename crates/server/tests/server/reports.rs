@@ -154,8 +154,8 @@ async fn replay_and_verify_report_at_the_end() {
         ("replay", json!({"session": session, "diverged": null})),
         (
             "verify",
-            json!({"session": session, "records": head.seq, "head": head.hash, "sound": true,
-                "problem": null}),
+            json!({"session": session, "records": head.seq, "head": head.hash,
+                "verdict": "consistent", "problem": null}),
         ),
     ] {
         let mut events = check(&world, what).await;

@@ -277,11 +277,9 @@ async fn checks_answer_with_a_page_where_no_script_runs() {
     let page = page_of(world.own.session);
     let sound = post(&world.bench, &token, &format!("{page}/verify"), "").await;
     assert_eq!(sound.status, 200, "{}", sound.text);
-    assert!(
-        sound
-            .text
-            .contains("<strong>Sound</strong>: every hash holds, in ")
-    );
+    assert!(sound.text.contains(
+        "<strong>Consistent, not anchored</strong>: every hash of this session holds, in "
+    ));
     assert!(sound.text.contains("the records that the service reads"));
     let same = post(&world.bench, &token, &format!("{page}/replay"), "").await;
     assert!(

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::limits::{INDEX_BATCH_BYTES, INDEX_LAG_URGENT};
 use super::queue::Shared;
+use super::state::Unindexed;
 use crate::index::{CompressionBuffer, Index};
-use crate::log::FrameBytes;
 
 /// The time between two flushes of heads, positions and open work.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
@@ -92,14 +92,12 @@ impl Indexer {
 
     /// Writes all waiting frames to the index. Until then they are read from memory.
     fn put_frames(&self, buffer: &mut CompressionBuffer) -> Result<(), String> {
-        let (waiting, in_time): (Vec<(u64, Arc<FrameBytes>)>, bool) = {
+        let (waiting, in_time): (Vec<Unindexed>, bool) = {
             let state = self.shared.state();
             let in_time = state.unindexed_bytes < INDEX_LAG_URGENT;
             (state.unindexed.iter().cloned().collect(), in_time)
         };
-        let frames = waiting
-            .iter()
-            .map(|(frame, frame_bytes)| (*frame, &**frame_bytes));
+        let frames = waiting.iter().map(|it| (it.number, &*it.bytes));
         // Otherwise an append could wait for a time slice of the scheduler, which is many syncs
         // long.
         self.index.put_frames(frames, buffer, || {
@@ -108,9 +106,9 @@ impl Indexer {
             }
         })?;
         let mut state = self.shared.state();
-        for (_, frame_bytes) in &waiting {
+        for it in &waiting {
             state.unindexed.pop_front();
-            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(frame_bytes.0.len());
+            state.unindexed_bytes = state.unindexed_bytes.saturating_sub(it.bytes.0.len());
         }
         drop(state);
         self.shared.indexing.notify_all();

@@ -152,6 +152,8 @@ impl LogEnd {
         took: Duration,
     ) -> Result<(), String> {
         let frame_bytes = Arc::new(frame_bytes);
+        let leaves = appends.iter().flat_map(|it| it.leaves.iter().copied());
+        let leaves = leaves.collect();
         let wakes = {
             let mut state = shared.state();
             // If the index failed in the meantime, the commit is on disk, but it is not
@@ -159,7 +161,7 @@ impl LogEnd {
             state.outcome().map_err(|error| error.to_string())?;
             state.view.last = written;
             state
-                .commit(appends, &frame_bytes, &self.index)
+                .commit(appends, (&frame_bytes, leaves), &self.index)
                 .map_err(|error| error.to_string())?;
             state
                 .meter

@@ -20,5 +20,5 @@ pub(super) mod log_end;
 pub(super) mod metrics;
 pub(super) mod queue;
 mod queued;
-mod state;
+pub(super) mod state;
 mod waiting;

@@ -24,7 +24,7 @@ use crate::log::{Encoded, LogFiles};
 use crate::records::admission::Admission;
 use crate::store::directory::lock::Lock;
 use crate::view::{Added, View};
-use crate::{Append, Durability, Error, Head};
+use crate::{Append, Durability, Error, Head, Line};
 
 /// The state that is shared between the callers, the committer and the indexer.
 pub(crate) struct Shared {
@@ -78,6 +78,7 @@ impl Shared {
             open_work,
             durability,
         } = append;
+        let leaves = lines.iter().map(Line::leaf).collect();
         // Freed here, while they are in the CPU cache, and not after the commit.
         drop((lines, objects));
         let mut queued = Some(Queued {
@@ -89,6 +90,7 @@ impl Shared {
                 work: open_work,
                 objects: encoded.objects,
             },
+            leaves,
             ack: None,
         });
         loop {

@@ -3,20 +3,23 @@
 use futures_channel::oneshot;
 
 use crate::view::Added;
-use crate::{Error, Head};
+use crate::{Error, Hash, Head};
 
 /// An append in the queue.
 pub(crate) struct Queued {
     pub(crate) bytes: Vec<u8>,
     pub(crate) added: Added,
+    /// The leaf hash of each record, which the admission needed anyway.
+    pub(crate) leaves: Vec<Hash>,
     pub(super) ack: Option<oneshot::Sender<Result<Head, Error>>>,
 }
 
 impl Queued {
-    /// An append of the journal itself, without a waiting caller.
+    /// An append of the journal itself, of one record and without a waiting caller.
     pub(crate) fn own(bytes: Vec<u8>, added: Added) -> Self {
         Self {
             bytes,
+            leaves: vec![added.head.hash],
             added,
             ack: None,
         }

@@ -14,14 +14,23 @@ use crate::index::Index;
 use crate::log::FrameBytes;
 use crate::store::directory::lock::Lock;
 use crate::view::View;
-use crate::{Error, Head};
+use crate::{Error, Hash, Head};
+
+/// A committed frame that is in memory until the index has it.
+#[derive(Clone)]
+pub(crate) struct Unindexed {
+    pub(crate) number: u64,
+    pub(crate) bytes: Arc<FrameBytes>,
+    /// The leaf hash of each of its records, so that no follower computes it again.
+    pub(crate) leaves: Arc<[Hash]>,
+}
 
 /// The mutable state of an open journal.
 pub(crate) struct State {
     /// The view of all committed frames.
     pub(crate) view: View,
     /// The frames that the index does not have yet, oldest first.
-    pub(crate) unindexed: VecDeque<(u64, Arc<FrameBytes>)>,
+    pub(crate) unindexed: VecDeque<Unindexed>,
     pub(crate) unindexed_bytes: usize,
     pub(crate) meter: Meter,
     pub(crate) closing: bool,
@@ -151,19 +160,22 @@ impl State {
     pub(crate) fn commit(
         &mut self,
         appends: &[Queued],
-        frame_bytes: &Arc<FrameBytes>,
+        (frame_bytes, leaves): (&Arc<FrameBytes>, Arc<[Hash]>),
         index: &Index,
     ) -> Result<(), Error> {
         let frame = self.view.last.frame(frame_bytes);
-        for (queued, (place, _, _)) in appends.iter().zip(frame_bytes.appends()) {
+        for (queued, (place, _)) in appends.iter().zip(frame_bytes.written_appends()) {
             let added = &queued.added;
             self.view.add(frame, place, added, Some(index))?;
             if self.heads.get(&added.session) == Some(&added.head) {
                 self.heads.remove(&added.session);
             }
         }
-        self.unindexed
-            .push_back((frame.number, Arc::clone(frame_bytes)));
+        self.unindexed.push_back(Unindexed {
+            number: frame.number,
+            bytes: Arc::clone(frame_bytes),
+            leaves,
+        });
         self.unindexed_bytes += frame_bytes.0.len();
         self.committed += appends.len() as u64;
         self.full = None;
@@ -175,12 +187,10 @@ impl State {
     }
 
     /// A committed frame that the index may not have yet.
-    pub(crate) fn unindexed(&self, frame: u64) -> Option<Arc<FrameBytes>> {
-        let first = self.unindexed.front()?.0;
+    pub(crate) fn unindexed(&self, frame: u64) -> Option<&Unindexed> {
+        let first = self.unindexed.front()?.number;
         let at = usize::try_from(frame.checked_sub(first)?).ok()?;
-        self.unindexed
-            .get(at)
-            .map(|(_, frame_bytes)| Arc::clone(frame_bytes))
+        self.unindexed.get(at)
     }
 
     /// Stops the journal after a failure: nothing is acknowledged or answered any more. Returns the

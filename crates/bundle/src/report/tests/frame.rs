@@ -1,6 +1,7 @@
 //! The frame of the page: the verdict, its length, its text, hostile content.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use recount::session::{Actor, ToolConfirmation};
 use recount::testing::toolbox;
@@ -162,4 +163,38 @@ fn page_of_many_approvals_stays_small_and_whole() {
     let shown = text(&page);
     assert!(shown.contains("10,000 approvals, one a row."));
     assert!(shown.contains("All 10,000 10,000"));
+}
+
+/// The pages of the documentation make no such claim, either.
+#[test]
+fn documentation_never_claims_to_fulfil_a_clause() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                files += 1;
+                assert!(
+                    !text.to_lowercase().contains("compliant"),
+                    "{}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(files > 30, "{files} files");
+}
+
+#[test]
+fn decisions_repeat_only_from_a_bundle_with_all_content() {
+    let kept = Kept::new();
+    let mut contents = kept.contents(Disclose::All);
+    let whole = "This command makes every decision again";
+    assert!(html(&contents).contains(whole));
+    contents.request.redacted = vec!["/reason".to_owned()];
+    assert!(!html(&contents).contains(whole));
+    assert!(!html(&kept.contents(Disclose::Approvals)).contains(whole));
 }

@@ -11,7 +11,9 @@ use crate::config::{self, Config, Mistake};
 use crate::failures::Failure;
 use crate::serve::secret_file::private_text;
 use recount::engine::{Engine, SystemClock};
-use recount_evidence::{Anchor, Anchoring, Checkpoints, Following, PrivateKey, Signer};
+use recount_evidence::{
+    Anchor, Anchoring, Checkpoints, Following, PrivateKey, Signer, StatusBoard,
+};
 use recount_journal::Journal;
 
 /// The number of records after which a checkpoint is made, if the configuration names none.
@@ -25,6 +27,7 @@ const EVERY: Duration = Duration::from_secs(60);
 pub(in crate::serve) struct Signing {
     signing: Option<Task>,
     anchoring: Vec<Task>,
+    board: Option<StatusBoard>,
 }
 
 struct Task {
@@ -60,6 +63,7 @@ pub(super) async fn behind(
     let clock = SystemClock::shared();
     let journal = || Arc::clone(journal);
     let following = Following::open(settings, path, journal(), clock.clone()).await?;
+    let (made, board) = (following.made(), following.status().clone());
     let signing = Task::of("checkpoints", |stopped| following.run(stopped));
     let mut anchoring = Vec::new();
     for (name, anchor) in &given.anchors {
@@ -68,12 +72,21 @@ pub(super) async fn behind(
             None => anchor.clone(),
         };
         let named = (name.as_str(), anchor);
-        let task = Anchoring::open(named, path, journal(), clock.clone())?;
-        anchoring.push(Task::of("an anchor", |stopped| task.run(stopped)));
+        let task = match Anchoring::open(named, path, journal(), clock.clone(), &board) {
+            Ok(task) => task,
+            // The service serves without it, and operators see why.
+            Err(error) => {
+                tracing::error!(anchor = %name, %error, "an anchor does not run");
+                continue;
+            }
+        };
+        let made = made.clone();
+        anchoring.push(Task::of("an anchor", |stopped| task.run(made, stopped)));
     }
     Ok(Signing {
         signing: Some(signing),
         anchoring,
+        board: Some(board),
     })
 }
 
@@ -90,6 +103,11 @@ fn below(anchor: &Anchor, name: &str) -> Result<Anchor, Failure> {
 }
 
 impl Signing {
+    /// The status for operators, if checkpoints are made.
+    pub(in crate::serve) fn board(&self) -> Option<&StatusBoard> {
+        self.board.as_ref()
+    }
+
     /// Makes the last checkpoint, hands it over, and stops. The journal must still be open.
     pub(in crate::serve) async fn stop(self) {
         for task in self.signing.into_iter().chain(self.anchoring) {

@@ -285,8 +285,9 @@
       const word = report.problem ? "Damaged" : "Diverged";
       return ["bad", `${word} at record ${problem.seq}${text}.`];
     }
-    if ("sound" in report) {
-      return ["good", `Sound: every hash holds, in ${report.records} records.`];
+    if ("verdict" in report) {
+      const words = "Consistent, not anchored: every hash holds";
+      return ["good", `${words}, in ${report.records} records.`];
     }
     return ["good", `The same decisions: ${report.decisions} made again.`];
   };
@@ -359,7 +360,8 @@
     } while (cursor);
     const problems = bad.children.length;
     output.className = `banner ${problems ? "bad" : "good"}`;
-    const words = kind === "verify" ? "Sound: every hash holds" : "The same decisions";
+    const verified = "Consistent, not anchored: every hash holds";
+    const words = kind === "verify" ? verified : "The same decisions";
     output.textContent = problems
       ? `${problems} of ${done} sessions with a problem.`
       : `${words}, in ${done} sessions.`;

@@ -50,7 +50,7 @@ pub(crate) async fn verify(caller: Caller, frame: Frame, form: Form) -> Result<R
                 .push((session, problem.detail().to_owned())),
         }
     }
-    let good = "Sound: every hash holds";
+    let good = "Consistent, not anchored: every hash holds";
     Ok(page(&frame, "Verified", good, "record", &checked))
 }
 

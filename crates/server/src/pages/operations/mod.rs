@@ -7,6 +7,7 @@
 
 mod backlog;
 mod cells;
+mod checkpoints;
 mod claims;
 mod doubts;
 mod erasures;

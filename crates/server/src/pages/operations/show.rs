@@ -7,12 +7,15 @@ use maud::{Markup, html};
 
 use super::journal::Health;
 use super::work::Work;
-use super::{backlog, claims, doubts, erasures, holds, journal, leaves, pauses, runners, sinks};
+use super::{
+    backlog, checkpoints, claims, doubts, erasures, holds, journal, leaves, pauses, runners, sinks,
+};
 use crate::access::Role;
 use crate::pages::frame::{Frame, Page};
 use crate::pages::live::Watched;
 use crate::problems::Problem;
 use crate::routes::pauses::visible as visible_pauses;
+use crate::routes::reports::checkpoints::of as checkpoints_of;
 use crate::routes::sinks::letters;
 use crate::routes::{Caller, holds as listed_holds, leaves as listed_leaves};
 
@@ -32,6 +35,7 @@ pub(crate) async fn show(caller: Caller, frame: Frame) -> Result<Response, Probl
     let kept = holds::rows(&caller, listed_holds::visible(&caller).await?).await?;
     let erased = erasures::visible(&caller).await?;
     let notified = sinks::visible(&caller).await?;
+    let signed = checkpoints_of(&caller);
     let now = caller.service.access.now();
     let names: BTreeSet<&str> = agents.keys().map(String::as_str).collect();
     let tally = [
@@ -53,6 +57,7 @@ pub(crate) async fn show(caller: Caller, frame: Frame) -> Result<Response, Probl
         (runners::shown(&agents))
         (leaves::shown(&caller, &frame, &given, now))
         @if let Some(notified) = &notified { (sinks::shown(&frame, notified, now)) }
+        @if let Some(status) = &signed { (checkpoints::shown(status, now)) }
         (holds::shown(&frame, &kept, now))
         (erasures::shown(&frame, &erased))
         (journal::shown(&frame, &health))

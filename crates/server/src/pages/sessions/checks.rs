@@ -68,14 +68,17 @@ fn verified_in_words(it: &Verified) -> Markup {
         @match &it.problem {
             None => {
                 div.banner.good {
-                    p { strong { "Sound" } ": every hash holds, in " (records) "." }
+                    p {
+                        strong { "Consistent, not anchored" }
+                        ": every hash of this session holds, in " (records) "."
+                    }
                 }
                 p { "Hash of the last record: " code { (it.head.to_string()) } }
             },
             Some(flaw) => div.banner.bad {
                 p {
                     strong { "Damaged" } ": record " (flaw.seq) ": " (said(&flaw.text))
-                    ". Sound before it: " (records) "."
+                    ". Consistent before it: " (records) "."
                 }
             },
         }

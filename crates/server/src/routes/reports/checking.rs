@@ -4,6 +4,7 @@ use axum::response::Response;
 use recount::ledger::Ledger;
 use recount::replay::verify_by;
 use recount::session::{SessionId, decide};
+use recount_journal::verify::Integrity;
 use recount_journal::{Hash, Head, Line};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -59,7 +60,8 @@ pub(crate) async fn replay(
 /// The records are those that the service reads. It may have them in memory, or twice on disk, so
 /// altered files may stay unseen until `recount verify` checks the stopped journal, or a backup.
 /// Messages with the event `progress` have the records so far and their number. The message
-/// `report` has `sound`, the hash of the last record, and the first problem, if there is one.
+/// `report` has the `verdict`, the hash of the last record, and the first problem, if there is one.
+/// The verdict is `consistent` (and not anchored) or `damaged`.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/verify",
@@ -165,7 +167,8 @@ pub(crate) struct Verified {
     pub(crate) records: u64,
     /// The hash of the last record, as in the trailer of an export.
     pub(crate) head: Hash,
-    sound: bool,
+    /// `consistent` or `damaged`. Nothing from outside is given, so it is never `anchored`.
+    verdict: Integrity,
     pub(crate) problem: Option<Flaw>,
 }
 
@@ -193,7 +196,10 @@ async fn verified(
         session,
         records,
         head,
-        sound: problem.is_none(),
+        verdict: match problem {
+            None => Integrity::Consistent,
+            Some(_) => Integrity::Damaged,
+        },
         problem,
     };
     let (mut records, mut head) = (0, Hash::ZERO);

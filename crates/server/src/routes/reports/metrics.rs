@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use recount::session::{About, OpenKind, Seq, SessionId, Timestamp};
+use recount_evidence::AnchorStatus;
 use recount_journal::OpenItem;
 use recount_notify::SinkStatus;
 
@@ -45,6 +46,7 @@ pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoRespo
         write_service(&caller, &mut text);
         write_reads(&caller, &mut text);
         write_sinks(&caller, &mut text).await;
+        write_checkpoints(&caller, &mut text);
     }
     let content_type = HeaderValue::from_static(CONTENT_TYPE);
     Ok(([(header::CONTENT_TYPE, content_type)], text.text()))
@@ -324,6 +326,60 @@ async fn write_sinks(caller: &Caller, text: &mut Exposition) {
         text.metric(name, kind, help);
         for sink in &sinks {
             text.sample(name, &[("sink", sink.name.as_str())], value(sink));
+        }
+    }
+}
+
+/// A number of an anchor.
+type AnchorNumber<'n> = &'n dyn Fn(&AnchorStatus) -> f64;
+
+/// Adds the metrics of the checkpoints and their anchors.
+fn write_checkpoints(caller: &Caller, text: &mut Exposition) {
+    let Some(board) = &caller.service.evidence else {
+        return;
+    };
+    let (status, now) = (board.read(), caller.service.access.now());
+    let seconds = |since: Option<Timestamp>| {
+        let us = now.0.saturating_sub(since.unwrap_or(now).0).max(0);
+        us as f64 / 1e6
+    };
+    let metrics = [
+        (
+            "recount_checkpoint_records_since",
+            "Records that no checkpoint covers yet.",
+            status.records_since as f64,
+        ),
+        (
+            "recount_checkpoint_age_seconds",
+            "The time since the last checkpoint; 0 before the first.",
+            seconds(status.last.as_ref().map(|it| it.at)),
+        ),
+        (
+            "recount_checkpoint_failing_seconds",
+            "The time since which a checkpoint lacks a signature; 0 if the last one has all.",
+            seconds(status.failing_since),
+        ),
+    ];
+    for (name, help, value) in metrics {
+        text.metric(name, Kind::Gauge, help);
+        text.sample(name, &[], value);
+    }
+    let metrics: [(&str, &str, AnchorNumber<'_>); 2] = [
+        (
+            "recount_anchor_behind_checkpoints",
+            "Checkpoints that an anchor has not taken.",
+            &|it| it.behind as f64,
+        ),
+        (
+            "recount_anchor_failing_seconds",
+            "The time since which no attempt has succeeded; 0 if the last one did.",
+            &|it| seconds(it.failing_since),
+        ),
+    ];
+    for (name, help, value) in metrics {
+        text.metric(name, Kind::Gauge, help);
+        for anchor in &status.anchors {
+            text.sample(name, &[("anchor", anchor.name.as_str())], value(anchor));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod checking;
+pub(crate) mod checkpoints;
 pub(crate) mod export;
 pub(crate) mod metrics;
 mod parts;
