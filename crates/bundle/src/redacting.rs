@@ -1,5 +1,7 @@
 //! Contents without what a redaction takes out.
 
+use std::collections::BTreeSet;
+
 use recount::fixture::RecordRedaction;
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId};
@@ -45,6 +47,7 @@ impl Contents {
             }
         }
         self.withhold_calls();
+        self.withhold_members();
         self.withhold_reasons();
         Ok(())
     }
@@ -53,7 +56,8 @@ impl Contents {
     fn withhold_calls(&mut self) {
         let mut less = 0;
         for (id, seq) in self.redacted.keys() {
-            let session = self.sessions.iter().find(|it| it.id == *id);
+            let place = self.sessions.binary_search_by_key(id, |it| it.id);
+            let session = place.ok().and_then(|at| self.sessions.get(at));
             less += u64::from(session.is_none_or(|it| self.shows(it, *seq)));
         }
         self.extent.disclosed -= less;
@@ -67,6 +71,20 @@ impl Contents {
                     Subject::Plain | Subject::Other => None,
                 })
                 .collect();
+        }
+    }
+
+    /// Takes the tools of redacted calls out of the population of a sample.
+    fn withhold_members(&mut self) {
+        let calls = self.sessions.iter().flat_map(|session| {
+            let calls = session.redacted.iter();
+            calls.map(|call| (session.id, *call))
+        });
+        let calls: BTreeSet<(SessionId, Seq)> = calls.collect();
+        for member in &mut self.population {
+            if calls.contains(&(member.session, member.call)) {
+                REDACTED.clone_into(&mut member.tool);
+            }
         }
     }
 

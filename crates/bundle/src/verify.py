@@ -60,7 +60,7 @@ class Records:
                     leaves[self.size] = leaf
                 self.add(leaf)
                 self.shown += not withheld
-                if kind in (b"runner_attached", b"catalog_changed"):
+                if kind in (b"runner_attached", b"catalog_changed") and not withheld:
                     self.named.update(it for it in sum(re.findall(OBJECTS, line), ()) if it)
                     need(self.named <= self.objects, f"line {number} names an unknown object")
             elif number > 1:

@@ -7,10 +7,14 @@ use recount::ledger::objects_named;
 use recount_journal::tree::Frontier;
 use recount_journal::{Hash, Record};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 /// The maximum length of a line, in bytes. `verify::export` has found longer ones.
 const LINE_MAX: u64 = 1 << 30;
+
+/// The kind of the record that received a call.
+const CALLED: &str = "function_call_received";
 
 /// The facts that other files of a bundle are compared with.
 #[derive(Default)]
@@ -24,6 +28,8 @@ pub(super) struct Records {
     pub(super) named: BTreeSet<Hash>,
     /// The shown records that received a call.
     pub(super) calls: BTreeSet<(Uuid, u64)>,
+    /// The records that received a call and are shown in part.
+    pub(super) redacted_calls: BTreeSet<(Uuid, u64)>,
     tree: Frontier,
 }
 
@@ -38,6 +44,7 @@ struct OtherLine {
 #[derive(Deserialize)]
 struct WithheldLine {
     hash: Hash,
+    record: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +87,7 @@ impl Records {
             };
             self.shown += 1;
             self.named.extend(objects_named(&record));
-            if record.kind == "function_call_received" {
+            if record.kind == CALLED {
                 self.calls.insert((record.session, record.seq));
             }
             return self.leaf(Hash::of_line(line));
@@ -89,6 +96,12 @@ impl Records {
             return;
         };
         if let Some(withheld) = other.withheld {
+            if let Ok(record) = Record::parse(withheld.record.get().as_bytes())
+                && record.kind == CALLED
+                && record.body.get() != "null"
+            {
+                self.redacted_calls.insert((record.session, record.seq));
+            }
             self.leaf(withheld.hash);
         } else if let Some(subtree) = other.subtree {
             self.tree.push_subtree(subtree.leaves, subtree.hash);

@@ -66,6 +66,8 @@ struct Described {
     #[serde(flatten)]
     counts: Counts,
     sample: Option<Sample>,
+    #[serde(default)]
+    redacted: Vec<String>,
 }
 
 impl BundleReport {
@@ -259,11 +261,12 @@ fn described(
     if told.counts != found {
         report.find("bundle.json has other counts, or another root");
     }
+    let is_redacted = !told.redacted.is_empty();
     if let Some(sample) = &told.sample {
         let population = source.text("population.jsonl")?;
         report
             .findings
-            .extend(sample::check(&population, sample, records)?);
+            .extend(sample::check(&population, sample, is_redacted, records)?);
     }
     Ok(())
 }

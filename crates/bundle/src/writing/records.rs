@@ -15,6 +15,8 @@ use crate::contents::{Contents, SessionContents};
 pub(super) struct Placed {
     pub(super) trailer: Trailer,
     pub(super) indexes: BTreeMap<(SessionId, Seq), (u64, Line)>,
+    /// The objects that the shown records name.
+    pub(super) objects: BTreeSet<Hash>,
 }
 
 /// Writes the records in the order of the log: those in scope as lines or withheld, the other ones
@@ -35,7 +37,7 @@ pub(super) async fn write_records(
     let sessions: BTreeMap<Uuid, &SessionContents> = sessions.collect();
     let mut writer = ExportWriter::new(out);
     let mut omitted = Omitted::default();
-    let mut indexes = BTreeMap::new();
+    let (mut indexes, mut objects) = (BTreeMap::new(), BTreeSet::new());
     let (mut leaf, mut position) = (0, 0);
     writer.at(0)?;
     while leaf < contents.extent.size {
@@ -58,7 +60,7 @@ pub(super) async fn write_records(
                     } else if let Some(body) = contents.redacted.get(&place) {
                         writer.withheld(line, body)?;
                     } else {
-                        shown(ledger, line, &mut writer).await?;
+                        shown(ledger, line, &mut writer, &mut objects).await?;
                     }
                     if wanted.contains(&place) {
                         indexes.insert(place, (leaf, line.clone()));
@@ -71,7 +73,11 @@ pub(super) async fn write_records(
     }
     omitted.write(&mut writer)?;
     let trailer = writer.finish()?;
-    Ok(Placed { trailer, indexes })
+    Ok(Placed {
+        trailer,
+        indexes,
+        objects,
+    })
 }
 
 /// Writes a record behind the objects that it names for the first time.
@@ -79,6 +85,7 @@ async fn shown<W: Write>(
     ledger: &Ledger,
     line: &Line,
     writer: &mut ExportWriter<W>,
+    objects: &mut BTreeSet<Hash>,
 ) -> Result<(), Error> {
     let named = line.record().map(|it| objects_named(&it));
     for hash in named.unwrap_or_default() {
@@ -86,6 +93,7 @@ async fn shown<W: Write>(
             && let Some(bytes) = ledger.journal().object(hash).await?
         {
             writer.object(hash, &bytes)?;
+            objects.insert(hash);
         }
     }
     Ok(writer.record(line)?)

@@ -131,9 +131,12 @@ pub async fn write(
         let name = format!("keys/{}", key_file(key.name(), &text));
         files.put(&name, text.as_bytes())?;
     }
+    // Those that only withheld records name would disclose what these do not.
     let terms = &contents.terms;
-    put_objects(ledger, &mut files, "policies", terms.policies.keys()).await?;
-    put_objects(ledger, &mut files, "contracts", terms.contracts.keys()).await?;
+    let named = |hash: &&ObjectHash| placed.objects.contains(&Hash::from_bytes(*hash.as_bytes()));
+    let (policies, contracts) = (terms.policies.keys(), terms.contracts.keys());
+    put_objects(ledger, &mut files, "policies", policies.filter(named)).await?;
+    put_objects(ledger, &mut files, "contracts", contracts.filter(named)).await?;
     if contents.request.sample.is_some() {
         put_lines(&mut files, "population.jsonl", &contents.population)?;
     }

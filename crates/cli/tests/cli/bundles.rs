@@ -324,3 +324,21 @@ fn redacted_bundle_verifies_and_has_nothing_of_what_was_taken_out() {
         .run("replay bundle/records.jsonl")
         .fails(1, "partial-export");
 }
+
+#[test]
+fn redacted_sample_and_tools_verify() {
+    let (bench, _) = signed();
+    bench.write("rules", "/program\n/args\n");
+    let command = "evidence demo --disclose all --sample 2 --seed auditor --redact rules --out b";
+    let redacts = bench.run(command);
+    assert_eq!(redacts.code, 0, "{}", redacts.err);
+    bench
+        .run("verify b")
+        .ends_with(0)
+        .prints(&["Consistent bundle"]);
+    without_recount(&bench, "b", &[], 0, "Consistent bundle");
+    let population = fs::read_to_string(bench.path("b/population.jsonl")).unwrap();
+    assert!(!population.contains("refund"), "{population}");
+    // The records that name them are withheld, so nothing proves what they are.
+    assert!(!bench.path("b/policies").exists() && !bench.path("b/contracts").exists());
+}
