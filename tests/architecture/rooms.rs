@@ -183,6 +183,7 @@ const PARTS: &[Part] = &[
             "contents",
             "description",
             "reading",
+            "redacting",
             "report",
             "writing",
             "verifying",

@@ -275,7 +275,7 @@ fn page_is_anchored_to_a_checkpoint_that_it_continues() {
 }
 
 #[test]
-fn redacted_bundle_verifies_and_has_nothing_of_what_was_taken_out() {
+fn redacted_bundle_verifies_without_what_was_taken_out() {
     let (bench, public) = signed();
     bench
         .run("evidence demo --disclose all --out whole")
