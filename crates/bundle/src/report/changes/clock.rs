@@ -25,8 +25,9 @@ pub(in crate::report) fn clock(told: &Told<'_>) -> Section {
                 "No observation is on record: nothing is known about the clocks."
             },
         }
-        @if report.anomalies.is_empty() { p { "No anomaly was found." } }
-        @else {
+        @if report.anomalies.is_empty() {
+            @if observations > 0 { p { "No anomaly was found." } }
+        } @else {
             (table("Anomalies of the clocks", &["Time", "What", "Record"], html! {
                 @for it in &report.anomalies { (anomaly(it)) }
             }))

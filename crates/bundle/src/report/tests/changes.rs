@@ -155,6 +155,9 @@ fn clock_that_was_set_is_an_anomaly() {
     );
     has(&shown, "2 observations, from ");
     has(&shown, "nothing about synchronisation in 2 of them");
+    let unknown = section(&Kept::new().page(), "clock");
+    has(&unknown, "nothing is known about the clocks");
+    assert!(!unknown.contains("No anomaly"), "{unknown}");
 }
 
 fn read_of(by: &str, session: u128, status: u16) -> RecordedRead {
