@@ -20,7 +20,7 @@ import tempfile
 from service import CONFIG, PATIENCE_S, Connection, Service
 
 # A user without any rights, for a process that may write everywhere.
-NOBODY = 65534
+NO_RIGHTS = 65534
 
 CHECKPOINTS = """\
 [checkpoints]
@@ -38,7 +38,7 @@ def content(directory: pathlib.Path) -> dict[str, tuple[int, bytes]]:
 def reads(program: pathlib.Path, directory: pathlib.Path, *arguments: str) -> str:
     """Runs a command that may write nothing in the directory, and must succeed."""
     journal = directory / "journal"
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    user = {"user": NO_RIGHTS, "group": NO_RIGHTS, "extra_groups": []} if os.geteuid() == 0 else {}
     for path in [journal, *journal.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = content(journal)
