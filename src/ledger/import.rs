@@ -244,6 +244,10 @@ fn key<'k>(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may stop at the first surprise"
+)]
 #[path = "import_tests.rs"]
 mod tests;
