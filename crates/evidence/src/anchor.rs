@@ -99,6 +99,10 @@ impl Anchor {
             #[cfg(feature = "http")]
             Self::Authority { url, directory } => {
                 let note = note.to_string();
+                if let Some(directory) = directory {
+                    // Another journal's checkpoint is found before the authority is asked.
+                    write_checkpoint(directory, checkpoint, &note)?;
+                }
                 let request = TimeStampRequest::new(note.as_bytes());
                 let failed = |what| AnchorError::Authority { what };
                 let request = request.map_err(|error| failed(error.to_string()))?;
@@ -106,7 +110,6 @@ impl Anchor {
                 let response = response.map_err(failed)?;
                 let time_stamp = request.accept(&response)?;
                 if let Some(directory) = directory {
-                    write_checkpoint(directory, checkpoint, &note)?;
                     let path = path_in(directory, checkpoint.size, "tsr");
                     write(&path, &time_stamp.response)?;
                 }

@@ -1,6 +1,5 @@
 //! The tasks that hand checkpoints over to anchors, each behind the journal with its own place.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +7,13 @@ use std::time::Duration;
 
 use recount::engine::Clock;
 use recount::session::Timestamp;
-use recount_journal::{Error, Journal};
+use recount_journal::{Error, Hash, Journal};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::anchor::Anchor;
 use crate::following::{append_own, asked_to_stop};
-use crate::recorded::{CHECKPOINT_TIME_STAMPED, TimeStampOnRecord, recorded_after};
+use crate::recorded::{CHECKPOINT_TIME_STAMPED, Recorded, TimeStampOnRecord, recorded_after};
 use crate::status::{AnchorStatus, StatusBoard};
 
 /// The time to the second attempt. It doubles with each further one.
@@ -32,8 +32,10 @@ pub struct Anchoring {
     file: PathBuf,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    /// The record of the last checkpoint that was handed over.
-    done: u64,
+    /// The last checkpoint that was handed over.
+    done: Place,
+    /// True if the journal was seen to have it.
+    is_in_journal: bool,
     failures: u32,
     /// The status for operators, and the number of the anchor in it.
     board: (StatusBoard, usize),
@@ -75,6 +77,7 @@ impl Anchoring {
             journal,
             clock,
             done,
+            is_in_journal: false,
             failures: 0,
             board: (board.clone(), number),
         })
@@ -113,7 +116,8 @@ impl Anchoring {
     /// # Errors
     /// Those of reading the journal.
     pub async fn hand_over(&mut self) -> Result<bool, Error> {
-        let found = recorded_after(&*self.journal, self.done).await?;
+        self.find_place().await?;
+        let found = recorded_after(&*self.journal, self.done.seq).await?;
         let (board, number) = self.board.clone();
         let (mut behind, now) = (found.len() as u64, self.clock.now());
         board.change(number, |it| it.behind = behind);
@@ -141,7 +145,11 @@ impl Anchoring {
             if self.failures > 0 {
                 tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");
             }
-            (self.failures, self.done) = (0, it.seq);
+            self.failures = 0;
+            self.done = Place {
+                seq: it.seq,
+                root: Some(it.checkpoint.root),
+            };
             behind -= 1;
             board.change(number, |status| {
                 (status.size, status.behind) = (it.checkpoint.size, behind);
@@ -155,6 +163,25 @@ impl Anchoring {
         Ok(true)
     }
 
+    /// Begins anew if the journal does not have the place: it was rewritten, or rolled back.
+    async fn find_place(&mut self) -> Result<(), Error> {
+        if self.is_in_journal || self.done.seq == 0 {
+            return Ok(());
+        }
+        let found = recorded_after(&*self.journal, self.done.seq - 1).await?;
+        let is_it = |it: &Recorded| {
+            let root = self.done.root.unwrap_or(it.checkpoint.root);
+            it.seq == self.done.seq && it.checkpoint.root == root
+        };
+        if !found.first().is_some_and(is_it) {
+            let anchor = &self.name;
+            tracing::error!(%anchor, "the journal lacks the last checkpoint that an anchor got");
+            self.done = Place::default();
+        }
+        self.is_in_journal = true;
+        Ok(())
+    }
+
     fn retry_at(&self) -> Timestamp {
         let doubled = 1_u32 << self.failures.saturating_sub(1).min(16);
         let wait = RETRY_FIRST.saturating_mul(doubled).min(RETRY_LONGEST);
@@ -162,25 +189,29 @@ impl Anchoring {
     }
 
     fn save(&self) -> io::Result<()> {
-        let place = BTreeMap::from([("seq", self.done)]);
         let (mut draft, path) = recount_text::files::draft::beside(&self.file)?;
-        draft.write_all(&serde_json::to_vec(&place)?)?;
+        draft.write_all(&serde_json::to_vec(&self.done)?)?;
         draft.sync_data()?;
         std::fs::rename(path, &self.file)
     }
 }
 
+/// The last checkpoint that an anchor got.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Place {
+    /// Its record.
+    seq: u64,
+    /// The root that it signs.
+    #[serde(default)]
+    root: Option<Hash>,
+}
+
 /// The place in a file. A missing or unreadable one is the beginning: an anchor takes a checkpoint
 /// twice without harm.
-fn read(file: &Path) -> io::Result<u64> {
-    let text = match std::fs::read(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    let place = serde_json::from_slice::<BTreeMap<String, u64>>(&text);
-    Ok(place
-        .ok()
-        .and_then(|it| it.get("seq").copied())
-        .unwrap_or(0))
+fn read(file: &Path) -> io::Result<Place> {
+    match std::fs::read(file) {
+        Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::default()),
+        Err(error) => Err(error),
+    }
 }

@@ -4,6 +4,9 @@ use sha2::{Digest, Sha256};
 
 use crate::Hash;
 
+/// The maximum number of leaves, so that no size overflows.
+const LEAVES_MAX: u64 = 1 << 62;
+
 /// A tree that takes leaves one by one and keeps only the roots of its full subtrees.
 ///
 /// A tree of *n* leaves has as many of them as *n* has binary ones, so a frontier is small enough
@@ -59,7 +62,10 @@ impl Frontier {
     /// assert_eq!(tree, whole);
     /// ```
     pub fn push_subtree(&mut self, leaves: u64, root: Hash) -> bool {
-        let fits = leaves.is_power_of_two() && self.size().is_multiple_of(leaves);
+        let size = self.size();
+        let fits = leaves.is_power_of_two()
+            && size.is_multiple_of(leaves)
+            && size.checked_add(leaves).is_some_and(|it| it <= LEAVES_MAX);
         if fits {
             self.add(leaves, root);
         }

@@ -112,6 +112,12 @@ impl Since {
         if !report.is_sound() {
             return Ok(None);
         }
+        if report.size.is_none() && !matches!(&kept, Kept::Trailer(it) if it.size.is_none()) {
+            let what = "expected a journal, or an export of all of it in format 2, to compare with \
+                        a checkpoint";
+            let failure = Failure::new("bad-checkpoint", what).exit(Exit::Usage);
+            return Err(failure.advice("`recount export JOURNAL` writes one"));
+        }
         let ledger = opening::looking(path, &Keys::default(), screen)?;
         let journal = &**ledger.journal();
         let (beginning, expected, found) = match kept {

@@ -131,3 +131,31 @@ async fn command_gets_the_note() {
     let mut task = anchoring(refuses, &path, &journal, &clock);
     assert!(!task.hand_over().await.unwrap());
 }
+
+#[tokio::test]
+async fn place_that_the_journal_does_not_have_begins_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, place) = (
+        directory.path().join("journal"),
+        directory.path().join("mount"),
+    );
+    fs::create_dir(&place).unwrap();
+    let (journal, clock) = (open(&path), ManualClock::new());
+    checkpoint(&path, &journal, &clock).await;
+    let anchor = Anchor::Directory(place.clone());
+    let kept = path.join("tree/anchor-elsewhere.json");
+    let mut task = anchoring(anchor.clone(), &path, &journal, &clock);
+    assert!(task.hand_over().await.unwrap());
+    let sound = fs::read_to_string(&kept).unwrap();
+    let root = sound.split('"').nth(5).unwrap().to_owned();
+    // A record behind the end of the log, and the root of another history.
+    let other = sound.replace(&root, &"0".repeat(64));
+    for text in [r#"{"seq":500}"#, r#"{"seq":18446744073709551615}"#, &other] {
+        fs::write(&kept, text).unwrap();
+        fs::remove_file(place.join(&files(&place)[0])).unwrap();
+        let mut task = anchoring(anchor.clone(), &path, &journal, &clock);
+        assert!(task.hand_over().await.unwrap());
+        assert_eq!(files(&place).len(), 1, "{text}");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), sound);
+    }
+}

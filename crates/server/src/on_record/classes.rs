@@ -18,10 +18,11 @@ const BODIES: Class = Class::Read(Depth::Bodies);
 const ENVELOPES: Class = Class::Read(Depth::Envelopes);
 
 /// The routes of programs. A route that is missing in the tables counts as one with bodies.
-const API: [(&str, &str, Class); 46] = [
+const API: [(&str, &str, Class); 47] = [
     ("GET", "/v1/me", Class::Nothing),
     ("POST", "/v1/logout", Class::Nothing),
     ("GET", "/metrics", Class::Nothing),
+    ("GET", "/v1/checkpoints", Class::Nothing),
     ("GET", "/v1/sessions", ENVELOPES),
     ("POST", "/v1/sessions", Class::Change),
     ("GET", "/v1/sessions/{id}", ENVELOPES),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::config::{self, Config, Mistake};
 use crate::failures::Failure;
@@ -15,6 +16,9 @@ use recount_evidence::{
     Anchor, Anchoring, Checkpoints, Following, PrivateKey, Signer, StatusBoard,
 };
 use recount_journal::Journal;
+
+/// The time that the last checkpoint may take at the end, with its signers and anchors.
+const LAST_MAX: Duration = Duration::from_secs(10);
 
 /// The number of records after which a checkpoint is made, if the configuration names none.
 const EVERY_RECORDS: u32 = 10_000;
@@ -93,13 +97,18 @@ pub(super) async fn behind(
 /// The anchor of a journal beside. Checkpoints are files named by their numbers of records, so
 /// those of two journals need two directories.
 fn below(anchor: &Anchor, name: &str) -> Result<Anchor, Failure> {
-    let Anchor::Directory(directory) = anchor else {
-        return Ok(anchor.clone());
+    let mut anchor = anchor.clone();
+    let directory = match &mut anchor {
+        Anchor::Directory(directory) => Some(directory),
+        Anchor::Authority { directory, .. } => directory.as_mut(),
+        Anchor::Command(_) => None,
     };
-    let directory = directory.join(name);
-    let what = format!("create {}", directory.display());
-    std::fs::create_dir_all(&directory).map_err(|error| Failure::io(what, &error))?;
-    Ok(Anchor::Directory(directory))
+    if let Some(directory) = directory {
+        directory.push(name);
+        let what = format!("create {}", directory.display());
+        std::fs::create_dir_all(&*directory).map_err(|error| Failure::io(what, &error))?;
+    }
+    Ok(anchor)
 }
 
 impl Signing {
@@ -108,10 +117,25 @@ impl Signing {
         self.board.as_ref()
     }
 
-    /// Makes the last checkpoint, hands it over, and stops. The journal must still be open.
+    /// Makes the last checkpoint, hands it over, and stops. The journal must still be open. A
+    /// signer or an anchor that takes longer than [`LAST_MAX`] is left.
     pub(in crate::serve) async fn stop(self) {
-        for task in self.signing.into_iter().chain(self.anchoring) {
-            task.stop().await;
+        let tasks = self.signing.iter().chain(&self.anchoring);
+        let handles: Vec<_> = tasks.map(|it| it.task.abort_handle()).collect();
+        let stopping = async {
+            if let Some(signing) = self.signing {
+                signing.stop().await;
+            }
+            for task in &self.anchoring {
+                task.stop.send_replace(true);
+            }
+            for task in self.anchoring {
+                task.stop().await;
+            }
+        };
+        if timeout(LAST_MAX, stopping).await.is_err() {
+            tracing::warn!("a signer or an anchor did not take the last checkpoint in time");
+            handles.iter().for_each(tokio::task::AbortHandle::abort);
         }
     }
 }
