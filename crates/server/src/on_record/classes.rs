@@ -22,7 +22,7 @@ const API: [(&str, &str, Class); 47] = [
     ("GET", "/v1/me", Class::Nothing),
     ("POST", "/v1/logout", Class::Nothing),
     ("GET", "/metrics", Class::Nothing),
-    ("GET", "/v1/checkpoints", Class::Nothing),
+    ("GET", "/v1/checkpoints", ENVELOPES),
     ("GET", "/v1/sessions", ENVELOPES),
     ("POST", "/v1/sessions", Class::Change),
     ("GET", "/v1/sessions/{id}", ENVELOPES),
