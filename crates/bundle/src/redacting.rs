@@ -16,7 +16,7 @@ const PAGE: usize = 1_000;
 /// The words in place of a text that was taken out.
 const REDACTED: &str = "[redacted]";
 
-/// What was taken out if no pointer was given.
+/// The words in the list of fields if no pointer was given.
 const SECRET_ARGUMENTS: &str = "secret arguments";
 
 impl Contents {
