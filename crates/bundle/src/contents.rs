@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use recount::audit::{AuditedCall, CatalogNote, ClockReport, JournalNote, UnreadSession};
+use recount::fixture::RecordRedaction;
 use recount::ledger::{Erasure, Hold};
 use recount::session::{Gates, ObjectHash, Seq, SessionId, SessionOpened, Timestamp};
 use recount_evidence::{Checkpoint, Leaves, Recorded};
@@ -40,6 +41,8 @@ pub struct Contents {
     pub reads: Option<OnRecord>,
     /// The records that are redacted, with what is shown of their bodies.
     pub(crate) redacted: BTreeMap<(SessionId, Seq), String>,
+    /// The redaction, which the page needs as well. `None` if nothing is taken out.
+    pub(crate) redaction: Option<RecordRedaction>,
 }
 
 /// The numbers of records and sessions of a journal, and those in scope.

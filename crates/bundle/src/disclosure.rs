@@ -17,10 +17,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disclose {
-    /// No records, envelopes only.
+    /// No records, envelopes only. The page still names people, agents and tools.
     None,
     /// The records about calls that a person was asked about or that a standing leave allowed, and
-    /// records without content of people or models.
+    /// records about no call without words of a conversation. These have the external id and the
+    /// labels of a session, and the reasons of people for pauses, ends of leaves and closings.
     #[default]
     Approvals,
     /// All records.

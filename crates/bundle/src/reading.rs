@@ -98,6 +98,7 @@ impl Contents {
             statements: Statements::default(),
             reads: None,
             redacted: BTreeMap::new(),
+            redaction: None,
         };
         let mut done = 0;
         for (id, head) in heads {

@@ -16,6 +16,9 @@ const PAGE: usize = 1_000;
 /// The words in place of a text that was taken out.
 const REDACTED: &str = "[redacted]";
 
+/// The words in the list of fields if no pointer was given.
+const SECRET_ARGUMENTS: &str = "secret arguments";
+
 impl Contents {
     /// Takes out what a redaction names. Records with such a field are withheld, with what remains
     /// of their bodies. The page shows no content of a call that such a record is about.
@@ -46,9 +49,17 @@ impl Contents {
                 next = Seq(next.0 + page.len() as u64);
             }
         }
+        if self.request.redacted.is_empty() && !self.redacted.is_empty() {
+            // The file named no field, but a tool declares some of its arguments secret.
+            self.request.redacted.push(SECRET_ARGUMENTS.to_owned());
+        }
         self.withhold_calls();
         self.withhold_members();
         self.withhold_reasons();
+        for member in &mut self.population {
+            member.tool = redaction.text(&member.tool);
+        }
+        self.redaction = Some(redaction.clone());
         Ok(())
     }
 

@@ -18,8 +18,8 @@ pub struct Request {
     pub disclose: Disclose,
     /// The sample to which the content is limited.
     pub sample: Option<Sample>,
-    /// The fields that are taken out, as JSON Pointers, which
-    /// [`Contents::redact`](crate::Contents::redact) sets.
+    /// The fields that are taken out: JSON Pointers, or `secret arguments` if none was given and
+    /// tools declare some. [`Contents::redact`](crate::Contents::redact) sets them.
     pub redacted: Vec<String>,
     /// The public keys that are copied into the bundle. A reader who trusts the bundle alone cannot
     /// trust them.

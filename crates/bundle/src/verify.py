@@ -2,19 +2,16 @@
 DIR is an unpacked bundle of `recount evidence`. KEY is a public key of the journal from elsewhere,
 or a file with some: one of them must have signed the latest checkpoint. CHECKPOINT is an earlier
 one that was kept elsewhere: the records must begin with those that it is about. Exit code 0: no
-fault was found. 4: there is one, or more. 2: it cannot be checked. It needs Python 3.9, and for
-signatures the package `cryptography`."""
+fault. 4: a fault. 2: it cannot be checked. It needs Python 3.9, for keys with `cryptography`."""
 import argparse, base64, functools, hashlib, io, json, pathlib, re, sys
 
 RECORD = (rb'(?:\{"withheld":\{"hash":"([0-9a-f]{64})","record":)?\{"v":1,"session":"([0-9a-f-]+)",'
           rb'"seq":(\d+),"at":"[^"]+","kind":"([^"]+)",.*,"prev":"([0-9a-f]{64})"\}(?(1)\}\})\n')
 OBJECTS = rb'"(?:catalog|policies|\$objects)":\[?"([0-9a-f]{64})"(?:,"([0-9a-f]{64})"\])?'
 unbase64, sha256 = base64.b64decode, lambda data: hashlib.sha256(data).digest()
-
 def need(holds, fault):
     if not holds:
         raise ValueError(fault)
-
 def root_of(leaf, index, size, path):
     """The root of the tree to which the hashes beside a leaf lead: RFC 9162, section 2.1.3."""
     need(index < size and bool(path) == (size > 1), "a proof has too many hashes, or too few")
@@ -33,7 +30,6 @@ class Note:
         self.text, self.size, self.root = f"{text}\n".encode(), int(size), unbase64(root)
         signatures = map(str.split, signatures.splitlines())
         self.signatures = [(name, unbase64(it)) for _, name, it in signatures]
-
     def signers(self, keys):
         found = [(name, key.verify(it[4:], self.text)) for name, identity, key in keys
                  for signer, it in self.signatures if (signer, it[:4].hex()) == (name, identity)]
@@ -53,8 +49,7 @@ class Records:
                 withheld, session, seq, kind, prev = match.groups()
                 leaf = bytes.fromhex(withheld.decode()) if withheld else sha256(b"\0" + line[:-1])
                 last, known = heads.get(session, (0, b"0" * 64))
-                if int(seq) != last + 1 or prev != known:
-                    raise ValueError(f"{session.decode()}: record {last} or {last + 1} is altered")
+                need((int(seq), prev) == (last + 1, known), f"{session}: {last + 1} is altered")
                 heads[session] = (last + 1, leaf.hex().encode())
                 if self.size in leaves:
                     leaves[self.size] = leaf
@@ -79,7 +74,6 @@ class Records:
         found = {"format": 2, "records": self.records, "objects": len(self.objects),
                  "heads": heads, "root": self.root().hex(), "size": self.size}
         need(trailer == found, "records.jsonl: its trailer has other counts, heads or root")
-
     def add(self, node, leaves=1):
         place, odd = divmod(self.size, leaves)
         need(not odd and not leaves & (leaves - 1), "a subtree stands where none can be")
@@ -89,7 +83,6 @@ class Records:
         self.size += leaves
         if self.size in self.roots:
             self.roots[self.size] = self.root()
-
     def root(self):
         return functools.reduce(lambda node, left: sha256(b"\1" + left + node), self.full[::-1])
 
@@ -120,7 +113,10 @@ def verify(folder, keys, since):
     found = {"size": records.size, "root": records.root().hex(), "records": records.records,
              "disclosed": records.shown, "sessions_in_scope": records.sessions,
              "signed": latest and latest.size}
-    need(json.loads(files["bundle.json"]).items() >= found.items(), "bundle.json: other counts")
+    told = json.loads(files["bundle.json"])
+    need(told.items() >= found.items(), "bundle.json: other counts")
+    limited = told["disclose"] != "all" or told["sample"] or told["redacted"]
+    need(limited or records.shown == records.records, "bundle.json says all, some are withheld")
     need(latest or not keys, "there is no checkpoint that a given key has signed")
     what = "{sessions_in_scope} sessions, {records} of {size} records, {disclosed} shown whole"
     anchors = [(it.size, it.origin, it.signers(keys)) for it in since + [latest] * bool(keys)]
@@ -130,11 +126,10 @@ def verify(folder, keys, since):
     names = ", ".join(names) or "keys that were not checked"
     return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, signed by "
             f"{names}; {records.size - size} later are only consistent: {what.format(**found)}")
-
 parser, keys, code = argparse.ArgumentParser(), [], 2
 parser.add_argument("bundle", nargs="?", default=".", type=pathlib.Path)
-parser.add_argument("--public-key", action="append", default=[])
-parser.add_argument("--since", action="append", default=[])
+for option in "--public-key", "--since":
+    parser.add_argument(option, action="append", default=[])
 given = parser.parse_args()
 try:
     if given.public_key:
@@ -143,8 +138,13 @@ try:
     for name, identity, key in (it.split("+", 2) for it in " ".join(texts).split()):
         need(sha256(f"{name}\n".encode() + unbase64(key))[:4].hex() == identity, f"{name}: no key")
         keys.append((name, identity, Ed25519PublicKey.from_public_bytes(unbase64(key)[1:])))
+    need([*given.bundle.glob("[Mbr]*.*s*")], f"expected an unpacked bundle at {given.bundle}")
     since, code = [Note(open(it, encoding="utf-8").read()) for it in given.since], 4
-    print(ascii(verify(given.bundle, keys, since))[1:-1])
+    line, code = verify(given.bundle, keys, since), 0
 except Exception as error:
     what = "Damaged bundle" if code == 4 else "It cannot be checked"
-    sys.exit(print(f"{what}: {type(error).__name__}: {ascii(str(error))[1:-1]}") or code)
+    line = f"{what}: {type(error).__name__}: {error}"
+print(ascii(line)[1:-1])
+for it in given.bundle.glob("MANIFEST.sha256"):
+    print("manifest", sha256(it.read_bytes()).hex())
+sys.exit(code)

@@ -27,10 +27,10 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
         }
         h3 { "What verify.py proves" }
         p {
-            "It proves bytes: that no file of the bundle was altered, that the records in "
-            "records.jsonl, shown or withheld, are the leaves of the tree with the root on the "
-            "first page, and, with KEY or CHECKPOINT, that the signer had signed a beginning of "
-            "just this tree."
+            "It proves bytes: that the records in records.jsonl, shown or withheld, are the leaves "
+            "of the tree with the root on the first page, that the checkpoints, proofs, policies "
+            "and contracts belong to them, and, with KEY or CHECKPOINT, that the signer had signed "
+            "a beginning of just this tree."
         }
         h3 { "What it does not prove" }
         ul {
@@ -38,6 +38,15 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
             li {
                 "That this page says what the records say. It was written by the program with the "
                 "hash on the first page; read the records that a sentence names."
+            }
+            li {
+                "That this page, README.md, bundle.json and verify.py are as they were written: who "
+                "alters them can make MANIFEST.sha256 anew. Take verify.py from elsewhere, or use "
+                "recount verify."
+            }
+            li {
+                "The kind of a withheld record, which is the word of the writer: an approval can "
+                "hide behind another kind. A bundle with --disclose all withholds none."
             }
             li { "That what happened was recorded at all, or that the clocks were right." }
         }

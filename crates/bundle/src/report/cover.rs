@@ -77,7 +77,7 @@ fn verdict(told: &Told<'_>) -> Markup {
         @match told.contents.statements.anchored {
             Some(size) => {
                 p.verdict {
-                    strong { "Sound, anchored to the checkpoint of " (numbered(size, "record")) "." }
+                    "Verdict: " strong { "Sound, anchored to the checkpoint of " (numbered(size, "record")) "." }
                     " The first " (number(size)) " of " (records) " are those of a checkpoint that "
                     "was kept outside of the journal, as the writer of this bundle states. Later "
                     "ones are only consistent. Check it with your own copy: see "
@@ -86,7 +86,7 @@ fn verdict(told: &Told<'_>) -> Markup {
             },
             None => {
                 p.verdict {
-                    strong { "Consistent, not anchored." }
+                    "Verdict: " strong { "Consistent, not anchored." }
                     " The files of this bundle agree with each other, for " (records) ", as you can "
                     "check. Nothing from outside of the journal was given."
                 }

@@ -30,6 +30,8 @@ pub(super) struct Records {
     pub(super) calls: BTreeSet<(Uuid, u64)>,
     /// The records that received a call and are shown in part.
     pub(super) redacted_calls: BTreeSet<(Uuid, u64)>,
+    /// The records that received a call, shown or not.
+    pub(super) received: BTreeSet<(Uuid, u64)>,
     tree: Frontier,
 }
 
@@ -89,6 +91,7 @@ impl Records {
             self.named.extend(objects_named(&record));
             if record.kind == CALLED {
                 self.calls.insert((record.session, record.seq));
+                self.received.insert((record.session, record.seq));
             }
             return self.leaf(Hash::of_line(line));
         }
@@ -98,9 +101,12 @@ impl Records {
         if let Some(withheld) = other.withheld {
             if let Ok(record) = Record::parse(withheld.record.get().as_bytes())
                 && record.kind == CALLED
-                && record.body.get() != "null"
             {
-                self.redacted_calls.insert((record.session, record.seq));
+                let place = (record.session, record.seq);
+                self.received.insert(place);
+                if record.body.get() != "null" {
+                    self.redacted_calls.insert(place);
+                }
             }
             self.leaf(withheld.hash);
         } else if let Some(subtree) = other.subtree {

@@ -1,5 +1,6 @@
 //! The sample of a bundle, drawn again.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use recount::session::{CallId, Seq, SessionId};
@@ -18,12 +19,22 @@ struct Line {
     rank: Hash,
 }
 
-/// Checks the ranks, and that the calls with the smallest ones are shown.
+/// The calls of which the population of a bundle consists.
+#[derive(Clone, Copy)]
+pub(super) enum Population {
+    /// All calls of the sessions in scope.
+    EveryCall,
+    /// Those that the writer chose by what a reader cannot see.
+    Chosen,
+}
+
+/// Checks the population, its ranks, and that the calls with the smallest ones are shown.
 ///
 /// In a bundle from which fields were taken out, a call that is shown in part counts as shown.
 pub(super) fn check(
     text: &str,
     sample: &Sample,
+    promised: Population,
     is_redacted: bool,
     records: &Records,
 ) -> io::Result<Vec<String>> {
@@ -39,6 +50,7 @@ pub(super) fn check(
         }
         population.push((line.rank, session, call));
     }
+    findings.extend(whole(&population, promised, records));
     population.sort_unstable();
     let drawn = usize::try_from(sample.count).unwrap_or(usize::MAX);
     for (_, session, call) in population.iter().take(drawn) {
@@ -51,4 +63,30 @@ pub(super) fn check(
         }
     }
     Ok(findings)
+}
+
+/// The findings about calls that are listed twice, that are no calls, or that are not listed.
+fn whole(
+    population: &[(Hash, SessionId, Seq)],
+    promised: Population,
+    records: &Records,
+) -> Vec<String> {
+    let listed: BTreeSet<_> = population.iter().map(|it| (it.1.0, it.2.0)).collect();
+    let mut findings = Vec::new();
+    if listed.len() != population.len() {
+        findings.push("population.jsonl: a call is listed twice".to_owned());
+    }
+    let found = &records.received;
+    let unknown = listed.difference(found).count();
+    let missing = match promised {
+        Population::EveryCall => found.difference(&listed).count(),
+        Population::Chosen => 0,
+    };
+    if unknown + missing > 0 {
+        findings.push(format!(
+            "population.jsonl: {missing} calls of records.jsonl are missing, and {unknown} are no \
+             calls of it"
+        ));
+    }
+    findings
 }

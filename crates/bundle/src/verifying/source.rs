@@ -62,6 +62,28 @@ impl Source {
         }
     }
 
+    /// The findings about names of a zip file that programs unpack in different ways: one name for
+    /// two files, or one that leads out of the folder.
+    pub(super) fn unsafe_names(&self) -> io::Result<Vec<String>> {
+        let zip = match self {
+            Source::Directory(_) => return Ok(Vec::new()),
+            Source::Zip(zip) => zip,
+        };
+        let mut findings = Vec::new();
+        if zip.metadata().has_duplicate_names() {
+            findings.push("the zip file has two files of one name".to_owned());
+        }
+        for name in zip.file_names() {
+            let name = name?;
+            let is_odd = |part: &str| part.is_empty() || part == "." || part == "..";
+            let path = name.strip_suffix('/').unwrap_or(&name);
+            if path.split('/').any(is_odd) || path.contains(['\\', ':', '\0']) {
+                findings.push(format!("the zip file has the unsafe name {path:?}"));
+            }
+        }
+        Ok(findings)
+    }
+
     /// Opens a file of the bundle.
     pub(super) fn file(&mut self, name: &str) -> io::Result<Box<dyn Read + '_>> {
         match self {

@@ -11,9 +11,11 @@ use recount_journal::{Error, Hash, Record};
 use serde::Deserialize;
 
 use super::records::Records;
+use super::sample::Population;
 use super::source::Source;
 use super::{sample, terms};
 use crate::description::Counts;
+use crate::disclosure::Disclose;
 use crate::sample::Sample;
 use crate::writing::{MANIFEST, sha256};
 
@@ -58,6 +60,8 @@ pub struct BundleReport {
     pub disclosed: u64,
     /// The number of sessions in scope.
     pub sessions: u64,
+    /// The SHA-256 of the manifest, by which the bundle can be named. `None` if it is missing.
+    pub manifest: Option<Hash>,
 }
 
 /// The parts of `bundle.json` that are checked.
@@ -65,9 +69,40 @@ pub struct BundleReport {
 struct Described {
     #[serde(flatten)]
     counts: Counts,
+    scope: DescribedScope,
+    disclose: String,
     sample: Option<Sample>,
     #[serde(default)]
     redacted: Vec<String>,
+    #[serde(default)]
+    unread_sessions: u64,
+}
+
+/// The conditions of a scope that leave calls of its sessions out of the population.
+#[derive(Deserialize)]
+struct DescribedScope {
+    since: Option<String>,
+    until: Option<String>,
+    tools: Vec<String>,
+}
+
+impl Described {
+    /// True if the bundle is said to show every record in scope.
+    fn shows_all(&self) -> bool {
+        let all = self.disclose == Disclose::All.as_str();
+        all && self.sample.is_none() && self.redacted.is_empty()
+    }
+
+    /// The promise about the calls of the sample.
+    fn population(&self) -> Population {
+        let scope = &self.scope;
+        let has_condition =
+            scope.since.is_some() || scope.until.is_some() || !scope.tools.is_empty();
+        match self.disclose == Disclose::All.as_str() && !has_condition {
+            true if self.unread_sessions == 0 => Population::EveryCall,
+            true | false => Population::Chosen,
+        }
+    }
 }
 
 impl BundleReport {
@@ -124,6 +159,10 @@ pub fn verify_bundle(path: &Path, outside: &Outside) -> Result<BundleReport, Err
 
 fn check(source: &mut Source, outside: &Outside, report: &mut BundleReport) -> io::Result<()> {
     let names = source.names()?;
+    if names.iter().any(|it| it == MANIFEST) {
+        report.manifest = Some(sha256(source.file(MANIFEST)?)?.0);
+    }
+    report.findings.extend(source.unsafe_names()?);
     report.findings.extend(manifest(source, &names)?);
     let mut notes = BTreeMap::new();
     for name in names.iter().filter(|it| it.starts_with("checkpoint")) {
@@ -261,12 +300,19 @@ fn described(
     if told.counts != found {
         report.find("bundle.json has other counts, or another root");
     }
+    if told.shows_all() && report.disclosed != report.records {
+        report.find("bundle.json says that all records are shown, and some are withheld");
+    }
     let is_redacted = !told.redacted.is_empty();
     if let Some(sample) = &told.sample {
         let population = source.text("population.jsonl")?;
-        report
-            .findings
-            .extend(sample::check(&population, sample, is_redacted, records)?);
+        report.findings.extend(sample::check(
+            &population,
+            sample,
+            told.population(),
+            is_redacted,
+            records,
+        )?);
     }
     Ok(())
 }

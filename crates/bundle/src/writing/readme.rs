@@ -19,7 +19,8 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
     let shown = match request.disclose {
         Disclose::None => "no record of a session is shown, envelopes only",
         Disclose::Approvals => {
-            "records about approvals, and records without content of people or models"
+            "records about approvals, and records without words of a conversation, which have external \
+             ids, labels, and reasons for pauses and closings"
         }
         Disclose::All => "all records",
     };

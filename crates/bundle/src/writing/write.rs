@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::checkpoints::Signed;
 use super::files::Files;
 use super::records::write_records;
-use super::{proofs, readme};
+use super::{page, proofs, readme};
 use crate::contents::Contents;
 use crate::description::Description;
 use crate::report;
@@ -142,7 +142,12 @@ pub async fn write(
     }
     files.put("bundle.json", &description.to_json()?)?;
     files.put("verify.py", VERIFY.as_bytes())?;
-    files.put("report.html", report::html(contents).as_bytes())?;
+    let report = report::html(contents);
+    let report = match contents.redaction.clone() {
+        Some(mut redaction) => page::without(&report, &mut redaction),
+        None => report,
+    };
+    files.put("report.html", report.as_bytes())?;
     files.put("README.md", readme::text(contents, &description).as_bytes())?;
     let manifest = files.finish().map_err(|error| of_place(error, path))?;
     Ok(Written {

@@ -9,5 +9,6 @@ mod bundles;
 mod files;
 mod injuries;
 mod journals;
+mod promises;
 mod python;
 mod rewrites;

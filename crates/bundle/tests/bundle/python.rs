@@ -15,7 +15,7 @@ for arguments in json.load(open(sys.argv[2])):
             exec(script, {"__name__": "__main__"})
     except SystemExit as end:
         code = end.code or 0
-    print(code, out.getvalue().strip())
+    print(code, out.getvalue().strip().replace("\n", " "))
 "#;
 
 /// The exit codes and outputs for these arguments. `None` where Python or its package for

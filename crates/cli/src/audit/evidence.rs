@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use recount_bundle::{Contents, Disclose, Request, Sample, Scope, WriteError, Written, WrittenBy};
 use recount_evidence::{KeptTree, Leaves};
-use recount_journal::Hash;
+use recount_journal::{Hash, Journal};
+use uuid::Uuid;
 
 use super::asked;
 use super::stated::{Stated, add_reads};
@@ -51,6 +52,9 @@ pub(crate) struct Evidence {
     public_keys: Vec<String>,
     /// Takes out the fields that a file names: a JSON Pointer on each line, such as /response for
     /// results or /text for what was said, each looked for at every depth.
+    ///
+    /// The hash of each record and all its other bytes remain, so a short value can be guessed and
+    /// the guess be confirmed.
     #[arg(long, value_name = "FILE")]
     redact: Option<PathBuf>,
     #[command(flatten)]
@@ -112,6 +116,10 @@ impl ScopeOptions {
 impl Evidence {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         destination::outside_journals(&self.out)?;
+        if destination::is_standard(&self.out) {
+            let what = "expected a directory or a file that ends with .zip for --out, found -";
+            return Err(Failure::new("bad-request", what).exit(Exit::Usage));
+        }
         if self.sample.is_some() && self.disclose == Disclose::None {
             let what = "expected --disclose approvals or all with --sample, found none";
             return Err(Failure::new("bad-request", what).exit(Exit::Usage));
@@ -120,6 +128,7 @@ impl Evidence {
         let ledger = opening::looking(&self.path, &self.keys, screen)?;
         let ledger = self.unknown.of(ledger, screen);
         let journal = &**ledger.journal();
+        self.is_whole(journal).await?;
         let leaves = match exported::is_at(&self.path) {
             true => Leaves::of(journal).await?,
             false => KeptTree::leaves(&self.path, journal).await?,
@@ -160,6 +169,21 @@ impl Evidence {
         Ok(Exit::Ok)
     }
 
+    /// Refuses an export of one session. Every journal records its opening, and only an export of
+    /// the whole journal has that.
+    async fn is_whole(&self, journal: &dyn Journal) -> Result<(), Failure> {
+        if !exported::is_at(&self.path) || journal.head(Uuid::nil()).await?.is_some() {
+            return Ok(());
+        }
+        let what = format!(
+            "expected a journal or an export of a whole journal, found at {} an export without \
+             the journal's own records",
+            shown(&self.path)
+        );
+        let failure = Failure::new("partial-export", what).exit(Exit::Usage);
+        Err(failure.advice("`recount export JOURNAL` writes a whole journal"))
+    }
+
     fn show(
         &self,
         contents: &Contents,
@@ -177,6 +201,9 @@ impl Evidence {
         screen.toned(Tone::Good, &one_line(&line))?;
         screen.line(&format!("manifest {}", written.manifest))?;
         let mut notes = Vec::new();
+        if written.sessions == 0 {
+            notes.push("no session is in scope, so the bundle has none".to_owned());
+        }
         let unread = contents.sessions.iter().filter(|it| it.unread.is_some());
         match unread.count() {
             0 => {}

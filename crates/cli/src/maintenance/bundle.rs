@@ -38,6 +38,7 @@ pub(super) fn verify(
             "records": report.records,
             "disclosed": report.disclosed,
             "sessions": report.sessions,
+            "manifest": report.manifest,
         }))?;
     } else {
         show(&report, screen)?;
@@ -86,6 +87,9 @@ fn show(report: &BundleReport, screen: &mut Screen) -> Result<(), Failure> {
     }
     if let Some(root) = &report.root {
         screen.line(&format!("root {root}"))?;
+    }
+    if let Some(manifest) = &report.manifest {
+        screen.line(&format!("manifest {manifest}"))?;
     }
     if report.integrity() == Integrity::Consistent {
         let note = "note: the writer can have made all of it up; only a public key (--public-key) \

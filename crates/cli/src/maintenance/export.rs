@@ -46,6 +46,9 @@ pub(crate) struct Export {
     ///
     /// A record with such a field is withheld: the file has its hash, and the rest of its body. So
     /// the file can be verified like the whole one, but not imported.
+    ///
+    /// The hash of each record and all its other bytes remain, so a short value can be guessed and
+    /// the guess be confirmed.
     #[arg(long, value_name = "FILE")]
     redact: Option<PathBuf>,
     #[command(flatten)]

@@ -193,6 +193,10 @@ fn unfit_options_and_places_are_refused() {
     let (bench, _) = signed();
     fs::create_dir(bench.path("taken")).unwrap();
     bench.write("taken/file", "kept");
+    let id = bench.session("demo");
+    bench
+        .run(&format!("export demo {id} --out part.jsonl"))
+        .ends_with(0);
     for (command, code, words) in [
         ("evidence demo --out taken", 1, "error[occupied]"),
         (
@@ -223,6 +227,12 @@ fn unfit_options_and_places_are_refused() {
         ),
         ("evidence demo --out b --public-key x", 2, "error[bad-key]"),
         ("evidence nope --out b", 1, "error[no-journal]"),
+        ("evidence demo --out -", 2, "ends with .zip for --out"),
+        (
+            "evidence part.jsonl --out b",
+            2,
+            "error[partial-export]: expected a journal or an export of a whole journal",
+        ),
     ] {
         bench.run(command).ends_with(code).prints_error(&[words]);
     }
@@ -341,4 +351,52 @@ fn redacted_sample_and_tools_verify() {
     assert!(!population.contains("refund"), "{population}");
     // The records that name them are withheld, so nothing proves what they are.
     assert!(!bench.path("b/policies").exists() && !bench.path("b/contracts").exists());
+}
+
+#[test]
+fn redacted_names_are_in_no_file_of_a_bundle() {
+    let (bench, _) = signed();
+    let files = |bundle: &str| -> String {
+        let mut texts = String::new();
+        for name in ["records.jsonl", "report.html", "README.md", "bundle.json"] {
+            texts += &fs::read_to_string(bench.path(&format!("{bundle}/{name}"))).unwrap();
+        }
+        texts
+    };
+    bench
+        .run("evidence demo --disclose all --out whole")
+        .ends_with(0);
+    let record = fs::read_to_string(bench.path("whole/records.jsonl")).unwrap();
+    let (_, after) = record.split_once("\"by\":{\"name\":\"").unwrap();
+    let (name, _) = after.split_once('"').unwrap();
+    bench.write("rules", "/by/name\n/agent\n");
+    bench
+        .run("evidence demo --disclose all --redact rules --out b")
+        .ends_with(0);
+    for said in [name, "support"] {
+        let (json, html) = (format!("\"{said}\""), format!("<bdi>{said}</bdi>"));
+        let (whole, redacted) = (files("whole"), files("b"));
+        assert!(whole.contains(&json) && whole.contains(&html), "{said}");
+        assert!(
+            !redacted.contains(&json) && !redacted.contains(&html),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn bundle_without_sessions_says_so() {
+    let (bench, _) = signed();
+    bench
+        .run("evidence demo --agent other --out b")
+        .ends_with(0)
+        .prints(&["note: no session is in scope"]);
+    let wrote = bench.run("evidence demo --out w").ends_with(0).out;
+    let manifest = |out: &str| {
+        out.lines()
+            .find(|it| it.starts_with("manifest "))
+            .map(str::to_owned)
+    };
+    let verified = bench.run("verify w").ends_with(0).out;
+    assert!(manifest(&wrote).is_some() && manifest(&wrote) == manifest(&verified));
 }
