@@ -2,7 +2,7 @@
 //!
 //! A page that is open fetches itself again with every change, and a worker asks in a loop. Each of
 //! them is one read with a number of repetitions. A session that was not on record in that time is
-//! always recorded.
+//! always recorded, unless the read was refused.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -57,7 +57,9 @@ impl Windows {
         let Some(window) = window.filter(|it| now < it.until) else {
             return false;
         };
-        if read.sessions.iter().all(|it| window.sessions.contains(it)) {
+        // A sender can make up as many ids as it likes, so those of refusals get no record each.
+        let refused = !read.is_served();
+        if refused || read.sessions.iter().all(|it| window.sessions.contains(it)) {
             window.repeats += 1;
             window.last = window.last.max(now);
             return true;

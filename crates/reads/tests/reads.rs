@@ -129,6 +129,30 @@ async fn new_session_in_a_list_is_recorded_alone() {
 }
 
 #[tokio::test]
+async fn refusals_are_counted_whatever_they_name() {
+    let bench = Bench::new().await;
+    let refused = |name, number| Read {
+        status: 404,
+        ..read(name, [number])
+    };
+    for number in 1..=100 {
+        bench.record(refused("mallory", number)).await;
+    }
+    // Those of another reader, and what is served, have records of their own.
+    bench.record(refused("bob", 5)).await;
+    bench.record(read("mallory", [6])).await;
+    bench.record(read("mallory", [7])).await;
+    bench.recorder.stop().await;
+    let expected = [
+        row("mallory", &[1], 99),
+        row("bob", &[5], 0),
+        row("mallory", &[6], 0),
+        row("mallory", &[7], 0),
+    ];
+    assert_eq!(bench.found().await, expected);
+}
+
+#[tokio::test]
 async fn read_of_many_sessions_names_each() {
     let bench = Bench::new().await;
     bench.record(read("ada", 1..2_502)).await;
