@@ -203,7 +203,7 @@ def unscripted(story: Story) -> None:
         expect(page.get_by_text("The same decisions")).to_be_visible()
         page.goto(f"{story.base}/audit")
         page.get_by_role("button", name="Verify all hashes").click()
-        expect(page.get_by_text("every hash of this session holds")).to_be_visible()
+        expect(page.get_by_text("every hash holds")).to_be_visible()
     viewer = story.service.token("eve", "viewer")
     with story.opened(viewer) as page:
         page.goto(f"{story.base}/sessions/{session}")
