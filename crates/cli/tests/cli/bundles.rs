@@ -376,7 +376,7 @@ fn redacted_names_are_in_no_file_of_a_bundle() {
     let redacts = bench.run("evidence demo --disclose all --redact rules --out b");
     assert_eq!(redacts.code, 0, "{}", redacts.err);
     for said in [name, "support"] {
-        let (json, html) = (format!("\"{said}\""), format!("<bdi>{said}</bdi>"));
+        let (json, html) = (format!(":\"{said}\""), format!("<bdi>{said}</bdi>"));
         let (whole, redacted) = (files("whole"), files("b"));
         assert!(whole.contains(&json) && whole.contains(&html), "{said}");
         assert!(
