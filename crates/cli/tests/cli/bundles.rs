@@ -375,8 +375,11 @@ fn redacted_names_are_in_no_file_of_a_bundle() {
     bench.write("rules", "/by/name\n/agent\n");
     let redacts = bench.run("evidence demo --disclose all --redact rules --out b");
     assert_eq!(redacts.code, 0, "{}", redacts.err);
-    for said in [name, "support"] {
-        let (json, html) = (format!(":\"{said}\""), format!("<bdi>{said}</bdi>"));
+    for (field, said) in [("name", name), ("agent", "support")] {
+        let (json, html) = (
+            format!("\"{field}\":\"{said}\""),
+            format!("<bdi>{said}</bdi>"),
+        );
         let (whole, redacted) = (files("whole"), files("b"));
         assert!(whole.contains(&json) && whole.contains(&html), "{said}");
         assert!(
