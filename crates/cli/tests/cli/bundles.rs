@@ -357,39 +357,6 @@ fn redacted_sample_and_tools_verify() {
 }
 
 #[test]
-fn redacted_names_are_in_no_file_of_a_bundle() {
-    let (bench, _) = signed();
-    let files = |bundle: &str| -> String {
-        let mut texts = String::new();
-        for name in ["records.jsonl", "report.html", "README.md", "bundle.json"] {
-            texts += &fs::read_to_string(bench.path(&format!("{bundle}/{name}"))).unwrap();
-        }
-        texts
-    };
-    bench
-        .run("evidence demo --disclose all --out whole")
-        .ends_with(0);
-    let record = fs::read_to_string(bench.path("whole/records.jsonl")).unwrap();
-    let (_, after) = record.split_once("\"by\":{\"name\":\"").unwrap();
-    let (name, _) = after.split_once('"').unwrap();
-    bench.write("rules", "/by/name\n/agent\n");
-    let redacts = bench.run("evidence demo --disclose all --redact rules --out b");
-    assert_eq!(redacts.code, 0, "{}", redacts.err);
-    for (field, said) in [("name", name), ("agent", "support")] {
-        let (json, html) = (
-            format!("\"{field}\":\"{said}\""),
-            format!("<bdi>{said}</bdi>"),
-        );
-        let (whole, redacted) = (files("whole"), files("b"));
-        assert!(whole.contains(&json) && whole.contains(&html), "{said}");
-        assert!(
-            !redacted.contains(&json) && !redacted.contains(&html),
-            "{said}"
-        );
-    }
-}
-
-#[test]
 fn bundle_without_sessions_says_so() {
     let (bench, _) = signed();
     bench
