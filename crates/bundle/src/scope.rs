@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// The part of a journal that a bundle is about: all of it, or what meets each given condition.
 ///
-/// Of several sessions, agents or tools any one suffices; of several labels all are required. A
+/// Any one of several sessions, agents or tools suffices, and all of several labels are required. A
 /// session is in scope as a whole. The calls that a report counts are those of the tools and within
 /// the time.
 ///

@@ -99,7 +99,7 @@ def verify(folder, keys, since):
     lines, places = io.BytesIO(files["records.jsonl"]), [int(it[4][1]) for it in proofs]
     records = Records(lines, {it.size for it in checkpoints}, places)
     for it in checkpoints:
-        need(records.roots[it.size] == it.root, f"the checkpoint of {it.size} is of other records")
+        need(records.roots[it.size] == it.root, f"{it.size} signed, here other {records.size}")
     for name, note, _, (_, line), (_, index), *path in proofs:
         line, index, path = unbase64(line) + b"\n", int(index), [unbase64(it) for it, in path]
         leaf, place = sha256(b"\0" + line[:-1]), re.fullmatch(RECORD, line).group(2, 3)
@@ -126,7 +126,7 @@ def verify(folder, keys, since):
     names = ", ".join(names) or "keys that were not checked"
     return (f"Sound bundle, anchored to the checkpoint of {size} records of {origin}, signed by "
             f"{names}; {records.size - size} later are only consistent: {what.format(**found)}")
-parser, keys, code = argparse.ArgumentParser(), [], 2
+parser, keys, code = argparse.ArgumentParser(description=__doc__), [], 2
 parser.add_argument("bundle", nargs="?", default=".", type=pathlib.Path)
 for option in "--public-key", "--since":
     parser.add_argument(option, action="append", default=[])
@@ -134,9 +134,9 @@ given = parser.parse_args()
 try:
     if given.public_key:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    texts = [open(it).read() if pathlib.Path(it).exists() else it for it in given.public_key]
-    for name, identity, key in (it.split("+", 2) for it in " ".join(texts).split()):
-        need(sha256(f"{name}\n".encode() + unbase64(key))[:4].hex() == identity, f"{name}: no key")
+    known = " ".join(open(k).read() if pathlib.Path(k).exists() else k for k in given.public_key)
+    for name, identity, key in ((it.split("+", 2) + ["", ""])[:3] for it in known.split()):
+        need(sha256(f"{name}\n".encode() + unbase64(key))[:4].hex() == identity, f"no key: {name}")
         keys.append((name, identity, Ed25519PublicKey.from_public_bytes(unbase64(key)[1:])))
     need(given.bundle.is_dir(), f"expected an unpacked bundle, found {given.bundle}")
     since, code = [Note(open(it, encoding="utf-8").read()) for it in given.since], 4

@@ -22,8 +22,9 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
             "verify.py is a short program that you can read. It needs Python 3, and the package "
             "cryptography for signatures. KEY is the public key of the journal, which you must get "
             "elsewhere: a key that came with the bundle proves nothing. CHECKPOINT is a copy of an "
-            "earlier checkpoint that was kept elsewhere. Without both, the verdict can only be "
-            "“consistent, not anchored”."
+            "earlier checkpoint that was kept elsewhere. The key finds a journal that was "
+            "rewritten, and only the checkpoint one that was rolled back to an older copy. With "
+            "neither, the verdict can only be “consistent, not anchored”."
         }
         h3 { "What verify.py proves" }
         p {
@@ -40,9 +41,9 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
                 "hash on the first page; read the records that a sentence names."
             }
             li {
-                "That this page, README.md, bundle.json and verify.py are as they were written: who "
-                "alters them can make MANIFEST.sha256 anew. Take verify.py from elsewhere, or use "
-                "recount verify."
+                "That this page, README.md, bundle.json and verify.py are as they were written: "
+                "who alters them can make MANIFEST.sha256 anew. Take verify.py from elsewhere, or "
+                "use recount verify."
             }
             li {
                 "The kind of a withheld record, which is the word of the writer: an approval can "
@@ -53,20 +54,43 @@ pub(super) fn checking(told: &Told<'_>) -> Section {
         h3 { "Checkpoints on record" }
         (checkpoints(told, &told.contents.own.checkpoints))
         h3 { "Public keys in the bundle" }
-        @if told.contents.request.public_keys.is_empty() { p { "None." } }
-        @else {
-            ul {
-                @for key in &told.contents.request.public_keys {
-                    li { code.hash { (said(&key.to_string())) } }
-                }
-            }
-        }
+        (keys(told))
     };
     Section {
         id: "checking",
         title: "How to check this bundle",
         body,
     }
+}
+
+/// The public keys that came with the bundle, and whether one of them signed the latest checkpoint.
+fn keys(told: &Told<'_>) -> Markup {
+    let keys = &told.contents.request.public_keys;
+    if keys.is_empty() {
+        return html! { p { "None." } };
+    }
+    let latest = told.contents.own.checkpoints.last();
+    let signed = latest.map(|it| it.note.signed_by(keys).is_ok());
+    html! {
+        ul {
+            @for key in keys {
+                li { code.hash { (said(&key.to_string())) } ", key " code { (key_id(key.id())) } }
+            }
+        }
+        @match signed {
+            Some(true) => p { "One of them has signed the latest checkpoint." },
+            Some(false) => p.warn {
+                strong { "None of them has signed the latest checkpoint." }
+                " Another key of the same name has, or none that is known here."
+            },
+            None => {},
+        }
+    }
+}
+
+/// The id of a key, as signatures and public keys have it.
+fn key_id(id: u32) -> String {
+    format!("{id:08x}")
 }
 
 /// The program and the command that make the decisions again.
@@ -114,7 +138,7 @@ fn checkpoints(told: &Told<'_>, found: &[Recorded]) -> Markup {
                     td {
                         @for (index, signature) in it.note.signatures().iter().enumerate() {
                             @if index > 0 { ", " }
-                            (said(&signature.name))
+                            (said(&signature.name)) " " code { (key_id(signature.id)) }
                         }
                     }
                 }

@@ -85,7 +85,8 @@ fn listed(list: &List, others: &[Section]) -> Markup {
         p {
             "This list helps to find the part of the report that belongs to a question. It is no "
             "legal advice and no claim: whether a clause is met depends on the organisation, not "
-            "on a report. A clause is listed only if its text was read, on the day in the last "
+            "on a report. A part that is named here may be empty in this bundle. A clause is "
+            "listed only if its text was read, on the day in the last "
             "column. Later amendments were not read."
         }
         (table("Clauses", &heads, rows))

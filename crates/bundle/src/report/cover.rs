@@ -36,7 +36,7 @@ pub(super) fn cover(told: &Told<'_>) -> Markup {
         ),
         ("Scope", scope(told)),
         ("Content shown", html! { (disclosed(request.disclose)) }),
-        ("Records from", period(told)),
+        ("Sessions from", period(told)),
         (
             "Size",
             html! {
@@ -77,7 +77,10 @@ fn verdict(told: &Told<'_>) -> Markup {
         @match told.contents.statements.anchored {
             Some(size) => {
                 p.verdict {
-                    "Verdict: " strong { "Sound, anchored to the checkpoint of " (numbered(size, "record")) "." }
+                    "Verdict: "
+                    strong {
+                        "Sound, anchored to the checkpoint of " (numbered(size, "record")) "."
+                    }
                     " The first " (number(size)) " of " (records) " are those of a checkpoint that "
                     "was kept outside of the journal, as the writer of this bundle states. Later "
                     "ones are only consistent. Check it with your own copy: see "
@@ -87,8 +90,8 @@ fn verdict(told: &Told<'_>) -> Markup {
             None => {
                 p.verdict {
                     "Verdict: " strong { "Consistent, not anchored." }
-                    " The files of this bundle agree with each other, for " (records) ", as you can "
-                    "check. Nothing from outside of the journal was given."
+                    " The files of this bundle agree with each other, for " (records) ", as you "
+                    "can check. Nothing from outside of the journal was given."
                 }
                 p.warn {
                     strong { "Completeness is not shown." }

@@ -43,10 +43,10 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
                 "Content shown: " (disclosed(request.disclose)) ". "
                 @if withheld == 0 { "No record in scope is withheld." }
                 @else {
-                    "Withheld in scope: " (numbered(withheld, "record")) ". Of each, the bundle has "
-                    "the envelope (session, number, time, kind, actor, hashes). They are counted, "
-                    "and their hashes are proven; what their envelopes say is the word of the "
-                    "writer."
+                    "Withheld in scope: " (numbered(withheld, "record")) ". Of each, the bundle "
+                    "has the envelope (session, number, time, kind, actor, hashes). They are "
+                    "counted, and their hashes are proven; what their envelopes say is the word of "
+                    "the writer."
                 }
             }
             @if !request.redacted.is_empty() {
@@ -79,8 +79,8 @@ pub(super) fn scope(told: &Told<'_>) -> Section {
                 "without disclosing it."
             }
             li {
-                "Audio and video are not recorded, only counted. The reasoning inside of a model is "
-                "not recorded."
+                "Audio and video are not recorded, only counted. The reasoning inside of a model "
+                "is not recorded."
             }
         }
         h3 { "Sessions that could not be read" }

@@ -19,8 +19,8 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
     let shown = match request.disclose {
         Disclose::None => "no record of a session is shown, envelopes only",
         Disclose::Approvals => {
-            "records about approvals, and records without words of a conversation, which have external \
-             ids, labels, and reasons for pauses and closings"
+            "records about approvals, and records without words of a conversation, which have \
+             external ids, labels, and reasons for pauses and closings"
         }
         Disclose::All => "all records",
     };
@@ -37,8 +37,8 @@ pub(super) fn text(contents: &Contents, description: &Description) -> String {
     };
     let checkpoint = match description.counts.signed {
         Some(size) => format!(
-            "The file `checkpoint` is the latest signed one on record. It covers the first {} of {}; \
-             later ones are only consistent.",
+            "The file `checkpoint` is the latest signed one on record. It covers the first {} of \
+             {}; later ones are only consistent.",
             size,
             count(extent.size, "record")
         ),

@@ -42,7 +42,12 @@ pub(crate) struct Evidence {
     #[arg(long, value_name = "none|approvals|all", default_value_t)]
     disclose: Disclose,
     /// Shows only a sample of so many calls, of those that --disclose would show.
-    #[arg(long, value_name = "COUNT", requires = "seed", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        requires = "seed",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     sample: Option<u64>,
     /// The seed of the sample, which the auditor should choose.
     #[arg(long, value_name = "TEXT", requires = "sample")]

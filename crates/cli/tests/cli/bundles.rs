@@ -372,3 +372,33 @@ fn bundle_without_sessions_says_so() {
     let verified = bench.run("verify w").ends_with(0).out;
     assert!(manifest(&wrote).is_some() && manifest(&wrote) == manifest(&verified));
 }
+
+#[test]
+fn redacted_names_are_in_no_file_of_a_bundle() {
+    let bench = Bench::new();
+    let story = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .join("fixtures/journals/rules-1/approved.jsonl");
+    let story = fs::read(story).unwrap();
+    recount::ledger::import(&story[..], bench.path("journal"), None).unwrap();
+    bench.write("rules", "/by/name\n/agent\n");
+    bench
+        .run("evidence journal --disclose all --out whole")
+        .ends_with(0);
+    let redacts = bench.run("evidence journal --disclose all --redact rules --out b");
+    assert_eq!(redacts.code, 0, "{}", redacts.err);
+    let files = |bundle: &str| {
+        ["records.jsonl", "report.html", "README.md", "bundle.json"]
+            .map(|it| fs::read_to_string(bench.path(&format!("{bundle}/{it}"))).unwrap())
+            .concat()
+    };
+    let (whole, redacted) = (files("whole"), files("b"));
+    // The name of the approver is too short to be looked for within other texts.
+    for said in [
+        "\"name\":\"ada\"",
+        "<bdi>ada</bdi>",
+        "\"agent\":\"support\"",
+        "<bdi>support</bdi>",
+    ] {
+        assert!(whole.contains(said) && !redacted.contains(said), "{said}");
+    }
+}

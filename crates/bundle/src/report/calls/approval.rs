@@ -21,7 +21,10 @@ pub(super) fn card(told: &Told<'_>, call: &AuditedCall, question: &Question) -> 
         ("Shown", shown(told, call, question)),
         (
             "Contract of the tool",
-            html! { "SHA-256 " (hash(question.contract)) },
+            html! {
+                "SHA-256 of its declaration, a part of a file in contracts/: "
+                (hash(question.contract))
+            },
         ),
         ("Answered", answered(question)),
         ("By", by(question)),
@@ -124,6 +127,9 @@ fn by(question: &Question) -> Markup {
 fn earlier(told: &Told<'_>, call: &AuditedCall, question: &Question) -> Markup {
     html! {
         (question.approvals_needed) " approvals were needed."
+        @if is_of_one_name(question) {
+            " " strong { "Several of them are in the same name." }
+        }
         ul {
             @for it in &question.approvals {
                 li {
@@ -133,6 +139,18 @@ fn earlier(told: &Told<'_>, call: &AuditedCall, question: &Question) -> Markup {
             }
         }
     }
+}
+
+/// True if two of the approvals of a request are in the same name.
+fn is_of_one_name(question: &Question) -> bool {
+    let earlier = question.approvals.iter().map(|it| it.by.name.as_str());
+    let mut names: Vec<&str> = earlier
+        .chain(question.by.iter().map(|it| it.name.as_str()))
+        .collect();
+    names.sort_unstable();
+    names
+        .windows(2)
+        .any(|pair| matches!(pair, [one, other] if one == other))
 }
 
 /// The arguments that the approver wrote instead, as a difference.

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use recount::audit::{AuditedCall, Question, QuestionEnd};
-use recount::session::Actor;
+use recount::session::{ActedAs, Actor};
 use recount_telling::calls::{outcome_or_state, waited};
 use recount_telling::cut;
 
 use super::approval::card;
-use crate::report::frame::{ROWS_MAX, Section, at, hash, numbered, said, table};
+use crate::report::frame::{ROWS_MAX, Section, at, hash, number, numbered, said, table};
 use crate::report::told::{Told, name, session};
 
 const HEADS: [&str; 8] = [
@@ -27,11 +27,27 @@ const ARGUMENTS_MAX: usize = 120;
 pub(in crate::report) fn approvals(told: &Told<'_>) -> Section {
     let approved: Vec<_> = told.calls.iter().flat_map(|it| approved(it)).collect();
     let count = numbered(approved.len() as u64, "approval");
+    let is_person = |it: &&Question| {
+        let by = it.by.as_ref().and_then(|by| by.acted_as.as_ref());
+        by == Some(&ActedAs::Person)
+    };
+    let as_person = approved.iter().map(|(_, it)| *it).filter(is_person);
+    let as_person = as_person.count() as u64;
+    let others = approved.len() as u64 - as_person;
     let body = html! {
         p {
-            "Each entry is one request that a person approved. An approval is bound to the exact "
-            "arguments, by their hash, and to the contract of the tool. If either had changed, the "
-            "call would not have run with it."
+            "Each entry is one request that was approved in the name of a person. An approval is "
+            "bound to the exact arguments, by their hash, and to the contract of the tool. If "
+            "either had changed, the call would not have run with it. A tool that asks while it "
+            "runs, or that was cut off, had started before; its starts say so."
+        }
+        @if !approved.is_empty() {
+            p {
+                "Of them, " (numbered(as_person, "approval")) " came from someone who acted as a "
+                "person. For the other " (number(others)) ", it is not recorded whether a person "
+                "or a program acted under that name. A call may have several requests, so their "
+                "numbers differ from those of calls."
+            }
         }
         @if approved.is_empty() { p { "No call was approved by a person." } }
         @else if approved.len() <= ROWS_MAX {

@@ -27,8 +27,8 @@ pub(in crate::report) fn doubts(told: &Told<'_>) -> Section {
     let body = html! {
         p {
             "A call is in doubt if it was started and then cut off, for example by a crash. It may "
-            "have had its effect or not. It is not started again unless a person or the rule of its "
-            "tool says so."
+            "have had its effect or not. It is not started again unless a person or the rule of "
+            "its tool says so."
         }
         @if doubted.is_empty() { p { "No call was in doubt." } }
         @else {

@@ -45,7 +45,10 @@ pub(in crate::report) fn population(told: &Told<'_>) -> Section {
         h3 { "Calls by tool and decision" }
         p {
             "A call is one request of a model or a program to run a tool. Each call is counted in "
-            "one column: by the decision that allowed or prevented its run."
+            "one column: by the decision that allowed or prevented its run. A person is a name "
+            "that answered; the approvals below say for how many it is recorded that a person "
+            "acted. Contents of withheld calls are not in this bundle, so not every number can be "
+            "counted again."
         }
         (crossed("Calls by tool and decision", &told.calls, &DECISIONS, decision))
         h3 { "Calls by tool and outcome" }

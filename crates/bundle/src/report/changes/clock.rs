@@ -12,9 +12,9 @@ pub(in crate::report) fn clock(told: &Told<'_>) -> Section {
     let unknown = report.unknown_synchronization as u64;
     let body = html! {
         p {
-            "The times in the records are those of the machine’s wall clock. A service also records "
-            "a clock that is never set, at its start and every hour. A wall clock that moves "
-            "otherwise than that one was set."
+            "The times in the records are those of the machine’s wall clock. A service also "
+            "records a clock that is never set, at its start and every hour. A wall clock that "
+            "moves otherwise than that one was set."
         }
         @match (report.from, report.to) {
             (Some(from), Some(to)) => p {

@@ -15,9 +15,9 @@ pub(in crate::report) fn erasures(told: &Told<'_>) -> Section {
     let of_holds = ["#Hold", "Keeps", "By", "Since", "Reason", "Released"];
     let body = html! {
         p {
-            "An erasure removes the key of a sealed session. Its records stay in the log and in the "
-            "tree, so nothing is missing there. Their bodies cannot be read any more. What remains "
-            "is the envelope of each record: session, number, time, kind, kind of actor and hashes."
+            "An erasure removes the key of a sealed session. Its records stay in the log and in "
+            "the tree, so nothing is missing there. Their bodies cannot be read any more. What "
+            "remains is the envelope of each record: session, number, time, kind, kind of actor and hashes."
         }
         @if erasures.is_empty() { p { "No erasure is on record." } }
         @else { (table("Erasures", &heads, erased)) }

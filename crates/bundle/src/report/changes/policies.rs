@@ -41,7 +41,10 @@ pub(in crate::report) fn policies(told: &Told<'_>) -> Section {
         h3 { "Changes" }
         @if changes.is_empty() { p { "The policies and contracts did not change." } }
         @else {
-            p { (numbered(changes.len() as u64, "change")) "." }
+            p {
+                (numbered(changes.len() as u64, "change")) ". A session that begins with other "
+                "terms than the one before it of the same agent counts as a change."
+            }
             @for change in changes.iter().take(CHANGES_MAX) { (shown(told, change)) }
             (more(changes.len(), CHANGES_MAX))
         }

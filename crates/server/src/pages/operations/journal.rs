@@ -95,7 +95,10 @@ pub(super) fn shown(frame: &Frame, health: &Health) -> Markup {
                 }
             }
             dt { "Reads" }
-            dd { (reads(health.reads.as_ref())) " " a href=(frame.links().to("reads")) { "Who read" } }
+            dd {
+                (reads(health.reads.as_ref())) " "
+                a href=(frame.links().to("reads")) { "Who read" }
+            }
             @if let Some(whole) = &health.whole {
                 dt { "Sessions in the journal" } dd { (whole.sessions) }
                 dt { "Free on its disk" }
