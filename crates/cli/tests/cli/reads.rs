@@ -137,3 +137,25 @@ fn access_journal_has_checkpoints_of_its_own() {
         .ends_with(0)
         .prints(&["anchored to the checkpoint"]);
 }
+
+#[test]
+fn unusable_access_journal_stops_a_service_only_if_it_refuses() {
+    let bench = Bench::with_demo();
+    bench.write("demo.access", "no journal");
+    let web = Web::start(&bench, "--journal demo");
+    let ada = token(&bench, "ada --role viewer");
+    assert_eq!(web.get(secret(&ada), "/v1/sessions").status, 200);
+    web.ask_to_end();
+    assert!(web.program.ends_well());
+    bench.write(
+        "refuse.toml",
+        "journal = \"demo\"\n[reads]\non_failure = \"refuse\"\n",
+    );
+    let refused = bench.run("serve --config refuse.toml --listen 127.0.0.1:0");
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("demo.access"), "{}", refused.err);
+    assert_eq!(
+        fs::read_to_string(bench.path("demo.access")).unwrap(),
+        "no journal"
+    );
+}

@@ -1,12 +1,13 @@
 //! Anchors get each checkpoint, also after they failed or the process ended.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recount::testing::ManualClock;
 use recount_evidence::{Anchor, Anchoring, StatusBoard, on_record};
 use recount_journal::DiskJournal;
+use tempfile::TempDir;
 use tokio::sync::watch;
 
 use crate::journals::{add, following, key, open, session, settings};
@@ -28,6 +29,17 @@ fn anchoring(
     Anchoring::open(("elsewhere", anchor), path, journal, clock, &board).unwrap()
 }
 
+/// A directory with the place of a journal and a mount.
+fn journal_and_mount() -> (TempDir, PathBuf, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, place) = (
+        directory.path().join("journal"),
+        directory.path().join("mount"),
+    );
+    fs::create_dir(&place).unwrap();
+    (directory, path, place)
+}
+
 fn files(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
@@ -38,12 +50,7 @@ fn files(directory: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn directory_gets_each_checkpoint_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let (path, place) = (
-        directory.path().join("journal"),
-        directory.path().join("mount"),
-    );
-    fs::create_dir(&place).unwrap();
+    let (_directory, path, place) = journal_and_mount();
     let (journal, clock) = (open(&path), ManualClock::new());
     let anchor = Anchor::Directory(place.clone());
     for round in 1..4 {
@@ -134,12 +141,7 @@ async fn command_gets_the_note() {
 
 #[tokio::test]
 async fn place_that_the_journal_does_not_have_begins_anew() {
-    let directory = tempfile::tempdir().unwrap();
-    let (path, place) = (
-        directory.path().join("journal"),
-        directory.path().join("mount"),
-    );
-    fs::create_dir(&place).unwrap();
+    let (_directory, path, place) = journal_and_mount();
     let (journal, clock) = (open(&path), ManualClock::new());
     checkpoint(&path, &journal, &clock).await;
     let anchor = Anchor::Directory(place.clone());

@@ -17,7 +17,8 @@ pub(in crate::report) fn erasures(told: &Told<'_>) -> Section {
         p {
             "An erasure removes the key of a sealed session. Its records stay in the log and in "
             "the tree, so nothing is missing there. Their bodies cannot be read any more. What "
-            "remains is the envelope of each record: session, number, time, kind, kind of actor and hashes."
+            "remains is the envelope of each record: session, number, time, kind, kind of actor "
+            "and hashes."
         }
         @if erasures.is_empty() { p { "No erasure is on record." } }
         @else { (table("Erasures", &heads, erased)) }

@@ -10,7 +10,8 @@ use crate::journal::{PATIENCE, access_path, opening};
 use recount::control::Look;
 use recount::engine::{PROGRAM, SystemClock};
 use recount_journal::{DiskJournal, Journal};
-use recount_reads::{Depth, Door, How, Read, Recorder, Settings, note_off};
+use recount_reads::{Depth, Door, How, OnFailure, Read, Recorder, Settings, note_off};
+use recount_telling::shown;
 
 /// The name of the access journal in its checkpoints, behind the origin.
 const NAME: &str = "access";
@@ -25,11 +26,30 @@ pub(in crate::serve) struct Reads {
 }
 
 /// Opens the access journal beside the journal. `None` if the configuration switches the recording
-/// off, which is then the next record of it.
+/// off, which is then the next record of it, or if it cannot begin and the configuration serves
+/// then.
 pub(in crate::serve) async fn start(config: &Config) -> Result<Option<Reads>, Failure> {
     let path = access_path(&config.journal());
     let settings = &config.settings.reads;
-    let (journal, clock) = (open(&path)?, SystemClock::shared());
+    let on_failure = settings.on_failure.as_ref().map(|it| it.value);
+    let named = shown(&path);
+    match (begin(config, &path).await, on_failure.unwrap_or_default()) {
+        (Err(failure), OnFailure::Serve) => {
+            let error = failure.message();
+            let error = error.trim_end();
+            tracing::error!(path = %named, error, "no read is recorded until the next start");
+            Ok(None)
+        }
+        (Err(failure), OnFailure::Refuse) => {
+            Err(failure.advice(format!("the access journal is {named}; docs/access.md")))
+        }
+        (Ok(reads), OnFailure::Serve | OnFailure::Refuse) => Ok(reads),
+    }
+}
+
+async fn begin(config: &Config, path: &Path) -> Result<Option<Reads>, Failure> {
+    let settings = &config.settings.reads;
+    let (journal, clock) = (open(path)?, SystemClock::shared());
     if settings.record.as_ref().is_some_and(|it| !it.value) {
         note_off(journal.clone(), &*clock).await?;
         journal.close().await?;
@@ -40,7 +60,7 @@ pub(in crate::serve) async fn start(config: &Config) -> Result<Option<Reads>, Fa
         chosen.on_failure = given.value;
     }
     let recorder = Recorder::start(journal, clock, chosen).await?;
-    let signing = checkpoints::behind(config, &path, recorder.journal(), Some(NAME)).await?;
+    let signing = checkpoints::behind(config, path, recorder.journal(), Some(NAME)).await?;
     Ok(Some(Reads { recorder, signing }))
 }
 
