@@ -168,6 +168,7 @@ fn the_tree_keeps_to_the_design() {
         ("macros", root.join("macros/src")),
         ("bundle", root.join("crates/bundle/src")),
         ("evidence", root.join("crates/evidence/src")),
+        ("gateway", root.join("crates/gateway/src")),
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("notify", root.join("crates/notify/src")),
