@@ -4,3 +4,9 @@
 //! calls of the model are recorded, and held where a policy says so.
 
 pub mod frames;
+
+mod entrance;
+mod settings;
+
+pub use entrance::{Admitted, Allowed, AnyCredential, Entrance, Permission, Refused};
+pub use settings::{Credentials, Settings, Upstream, VendorKey};
