@@ -6,7 +6,11 @@
 pub mod frames;
 
 mod entrance;
+mod gateway;
 mod settings;
 
-pub use entrance::{Admitted, Allowed, AnyCredential, Entrance, Permission, Refused};
+pub use entrance::{
+    Admitted, Allowed, AnyCredential, ClientAddress, Entrance, Permission, Refused,
+};
+pub use gateway::{Gateway, StartError};
 pub use settings::{Credentials, Settings, Upstream, VendorKey};
