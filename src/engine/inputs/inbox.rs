@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::asking::ToTool;
 use super::callers::{Answer, ProgramCall};
+use crate::engine::connection::relay::Relay;
 use crate::engine::error::Error;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::history::History;
@@ -51,6 +52,10 @@ impl Inbox {
 pub(in crate::engine) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
+    /// Take a connection that another program owns. Returns its record.
+    Relay(Relay, Reply<Seq>),
+    /// The client of the relayed connection sent text to the model.
+    ClientSaid(String, Reply<()>),
     /// A connection was opened, or opening it failed.
     Opened(Opened),
     /// End the connection and cancel running calls; waiting calls stay open.
