@@ -42,6 +42,13 @@ pub trait Entrance: Send + Sync {
     }
 }
 
+/// The address of a client, as the program that accepts its connection knows it.
+///
+/// The program adds it to the extensions of each request. Without it, the failures of all clients
+/// count together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
 /// The entrance that leaves the check of every credential to the vendor.
 ///
 /// It admits every client to every agent and model.
