@@ -11,6 +11,7 @@ mod entrance;
 mod frames;
 mod gateway;
 mod handshake;
+mod index;
 mod places;
 mod relay;
 mod sessions;

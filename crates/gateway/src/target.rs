@@ -183,8 +183,14 @@ mod tests {
     #[test]
     fn paths_of_clients_are_known_under_any_prefix() {
         for (path, platform) in [
-            (format!("/ws/{GOOGLE}.BidiGenerateContent"), Platform::GoogleAi),
-            (format!("//ws/{GOOGLE}.BidiGenerateContent"), Platform::GoogleAi),
+            (
+                format!("/ws/{GOOGLE}.BidiGenerateContent"),
+                Platform::GoogleAi,
+            ),
+            (
+                format!("//ws/{GOOGLE}.BidiGenerateContent"),
+                Platform::GoogleAi,
+            ),
             (
                 format!("/team/a//ws/{GOOGLE}.BidiGenerateContentConstrained"),
                 Platform::GoogleAi,

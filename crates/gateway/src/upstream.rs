@@ -55,8 +55,7 @@ pub(crate) async fn connect(url: &str, headers: HeaderMap) -> Result<Vendor, Unr
     request.headers_mut().extend(headers);
     let tls = (*TLS).clone().map_err(|it| failed(&it))?;
     let connector = Connector::Rustls(tls);
-    let connecting =
-        connect_async_tls_with_config(request, Some(limits()), true, Some(connector));
+    let connecting = connect_async_tls_with_config(request, Some(limits()), true, Some(connector));
     match timeout(HANDSHAKE_MAX, connecting).await {
         Err(_) => Err(Unreached::TimedOut),
         Ok(Ok((vendor, _))) => Ok(vendor),
@@ -79,7 +78,8 @@ static TLS: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
     let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|error| error.to_string())?;
     Ok(Arc::new(
         config.with_root_certificates(roots).with_no_client_auth(),

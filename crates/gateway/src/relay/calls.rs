@@ -526,7 +526,3 @@ fn says(message: &str, response: &Json) -> bool {
     let said = message.pointer("/toolResponse/functionResponses/0/response");
     said.is_some_and(|it| *it == response.to_value())
 }
-
-#[cfg(test)]
-#[path = "calls_tests.rs"]
-mod tests;

@@ -6,7 +6,8 @@
 
 pub(crate) mod calls;
 mod line;
+mod passing;
 mod session;
 mod task;
 
-pub(crate) use task::{Client, Relay, Request};
+pub(crate) use task::{Client, Relay, Request, Shared};

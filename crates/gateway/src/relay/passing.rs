@@ -7,8 +7,9 @@ use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use recount::live::wire::ServerMessage;
 use recount::session::Json;
-use recount_text_handle::new_handle;
+use recount::session::ResumptionHandle;
 
 use super::calls::{Act, like};
 use super::session::{self, Report};
@@ -20,7 +21,7 @@ use crate::frames::responses::{Response, split_responses};
 use crate::frames::setup::ContextUpdate;
 use crate::frames::vendor::VendorFrame;
 use crate::frames::{client, vendor};
-use crate::places::Place;
+use crate::places::PlaceKey;
 
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
@@ -30,13 +31,19 @@ type Received = Option<Result<Message, Error>>;
 impl Relay {
     /// True if the vendor is read: the client takes what comes, and a call can be handed on.
     pub(super) fn may_read_vendor(&self) -> bool {
-        let can_hand_on = self.channels.as_ref().is_none_or(|it| it.copies.capacity() > 0);
+        let can_hand_on = self
+            .channels
+            .as_ref()
+            .is_none_or(|it| it.copies.capacity() > 0);
         self.to_client.has_room() && can_hand_on && self.declaring.is_none()
     }
 
     /// True if the client is read: the vendor takes what comes, and answers can be reported.
     pub(super) fn may_read_client(&self) -> bool {
-        let can_report = self.channels.as_ref().is_none_or(|it| it.reports.capacity() > 0);
+        let can_report = self
+            .channels
+            .as_ref()
+            .is_none_or(|it| it.reports.capacity() > 0);
         self.to_vendor.has_room() && can_report
     }
 
@@ -123,7 +130,7 @@ impl Relay {
             // A reload of the configuration counts for the next connection.
             let named = shared.engine.named_in_policies(&wanted.agent);
             self.calls.named = named.unwrap_or_default();
-            self.channels = Some(session::open(&shared.engine, &shared.places, wanted));
+            self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
         }
     }
 
@@ -174,7 +181,9 @@ impl Relay {
         self.copy(text);
         if let (Some(session), Some(handle)) = (self.session, new_handle(text)) {
             let credential = self.request.admitted.fingerprint();
-            self.shared.places.put(&Place::of_handle(credential, &handle), session);
+            self.shared
+                .index
+                .put(PlaceKey::of_handle(credential, &handle), session);
         }
     }
 
@@ -205,7 +214,8 @@ impl Relay {
         if divided.calls.is_empty() {
             return;
         }
-        self.calls.take(number.unwrap_or(u64::MAX), message, divided);
+        self.calls
+            .take(number.unwrap_or(u64::MAX), message, divided);
         if number.is_none() {
             let mut acts = Vec::new();
             self.give_up(&mut acts);
@@ -264,7 +274,7 @@ impl Relay {
             self.to_vendor.push(message);
             return None;
         };
-        let hosted = self.hosted(&declared);
+        let hosted = self.hosted(&self.model, &declared);
         let changed = match with_tools(text, &hosted) {
             Ok(changed) => changed,
             Err(problem) => return Some(malformed(&problem)),
@@ -311,5 +321,20 @@ impl Relay {
 
 fn malformed(problem: &dyn std::fmt::Display) -> End {
     tracing::warn!(%problem, "a message of a client is not forwarded");
-    End::Own(CloseCode::Invalid, "expected a message that all readers read alike")
+    End::Own(
+        CloseCode::Invalid,
+        "expected a message that all readers read alike",
+    )
+}
+
+/// Returns the handle in a message that the session records.
+fn new_handle(text: &str) -> Option<ResumptionHandle> {
+    if !text.contains("newHandle") && !text.contains("new_handle") {
+        return None;
+    }
+    let update = ServerMessage::decode(text)
+        .ok()?
+        .session_resumption_update?;
+    let handle = update.new_handle.filter(|it| !it.is_empty())?;
+    Some(ResumptionHandle::new(handle))
 }

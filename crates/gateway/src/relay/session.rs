@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use recount::engine::{ClaimKey, Engine, Error, LiveHandle, Relay, RelayOrder};
+use recount::ledger;
 use recount::live::{ConnectionLost, FrameReceiver, Platform};
 use recount::prelude::{T, Toolset};
+use recount::session::catalog::Behavior;
 use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
-use recount::tool::Behavior;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
 use super::calls::Start;
 use crate::frames::setup::Declared;
-use crate::places::{Place, Places};
+use crate::index::Index;
+use crate::places::PlaceKey;
 
 /// The time for which a client holds a call. The end of its connection ends it before.
 const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -49,7 +51,7 @@ pub(super) struct Wanted {
     /// The session that the client continues, as the index knows it.
     pub(super) known: Option<SessionId>,
     /// The places under which the session is found later.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PlaceKey>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) external_id: Option<String>,
     pub(super) on_behalf_of: Option<String>,
@@ -93,7 +95,7 @@ impl FrameReceiver for Copies {
 }
 
 /// Opens the session beside the relay.
-pub(super) fn open(engine: &Engine, places: &Arc<Places>, wanted: Wanted) -> Channels {
+pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Channels {
     let (copies, received) = mpsc::channel(COPIES);
     let (reports, reported) = mpsc::channel(REPORTS);
     let (ordering, orders) = mpsc::unbounded_channel();
@@ -103,10 +105,10 @@ pub(super) fn open(engine: &Engine, places: &Arc<Places>, wanted: Wanted) -> Cha
         copies: received,
         lost: lost.clone(),
     };
-    let (engine, places) = (engine.clone(), places.clone());
+    let (engine, index) = (engine.clone(), index.clone());
     tokio::spawn(async move {
         let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
-        match begin(&engine, &places, wanted, receiver, ordering).await {
+        match begin(&engine, &index, wanted, receiver, ordering).await {
             Ok(handle) => {
                 let _ = known.send(handle.session_id());
                 serve(&engine, handle, (client, claim), reported).await;
@@ -126,7 +128,7 @@ pub(super) fn open(engine: &Engine, places: &Arc<Places>, wanted: Wanted) -> Cha
 
 async fn begin(
     engine: &Engine,
-    places: &Places,
+    index: &Index,
     wanted: Wanted,
     receiver: Copies,
     orders: mpsc::UnboundedSender<RelayOrder>,
@@ -152,7 +154,7 @@ async fn begin(
         }
     };
     for place in &wanted.places {
-        places.put(place, handle.session_id());
+        index.put(*place, handle.session_id());
     }
     let relay = Relay {
         model: wanted.model,
@@ -178,7 +180,7 @@ async fn reopened(
 ) -> Result<Option<LiveHandle>, Error> {
     let handle = match engine.reopen(session).await {
         Ok(handle) => handle.releasing(),
-        Err(Error::UnknownSession { .. }) => return Ok(None),
+        Err(Error::Ledger(ledger::Error::UnknownSession { .. })) => return Ok(None),
         Err(error) => return Err(error),
     };
     let state = handle.session().await?;

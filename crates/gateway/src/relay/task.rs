@@ -10,9 +10,9 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use recount::engine::{ClaimKey, Engine, RelayOrder};
+use recount::engine::{Engine, RelayOrder};
 use recount::live::{ConnectionLost, Platform};
-use recount::session::{Json, SessionId};
+use recount::session::SessionId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, interval, timeout};
@@ -23,18 +23,15 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::calls::{Act, Calls, like};
+use super::calls::{Calls, like};
 use super::line::Line;
-use super::session::{self, Channels, Report, Wanted};
+use super::session::{Channels, Wanted};
 use crate::entrance::Admitted;
-use crate::frames::calls::{cancellation, split};
-use crate::frames::client::{ClientFrame, text_of, user_text};
+use crate::frames::client::text_of;
 use crate::frames::declaring::with_tools;
-use crate::frames::responses::split_responses;
-use crate::frames::setup::{ContextUpdate, Setup};
-use crate::frames::vendor::VendorFrame;
-use crate::frames::{client, vendor};
-use crate::places::{Place, Places};
+use crate::frames::setup::{Declared, Setup};
+use crate::index::Index;
+use crate::places::PlaceKey;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::upstream::Vendor;
@@ -50,9 +47,6 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 
 /// The time without a sign of the client after which its connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(100);
-
-/// The time for the record of a call, after which the journal counts as one that cannot be written.
-const RECORD_MAX: Duration = Duration::from_secs(2);
 
 /// The time for the last messages and the close.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
@@ -76,7 +70,7 @@ pub(crate) struct Request {
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
-    pub(crate) places: Arc<Places>,
+    pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
     /// Cancelled when the remaining connections end.
     pub(crate) closing: CancellationToken,
@@ -95,7 +89,9 @@ pub(crate) struct Relay {
     pub(super) wanted: Option<Wanted>,
     pub(super) session: Option<SessionId>,
     /// Cancelled when the gateway ends, or another connection continues the session.
-    cut: CancellationToken,
+    pub(super) cut: CancellationToken,
+    /// The model of the setup.
+    pub(super) model: String,
     /// The id of the claims of this connection.
     pub(super) claim: String,
     /// The number of messages that the session was handed.
@@ -139,6 +135,7 @@ impl Relay {
             wanted: None,
             session: None,
             cut,
+            model: String::new(),
             claim: Uuid::new_v4().to_string(),
             copies: 0,
             dropped: 0,
@@ -186,7 +183,7 @@ impl Relay {
             let refused = "the token does not allow this agent or model";
             return Err(End::Own(CloseCode::Policy, refused));
         }
-        let hosted = self.hosted(&setup);
+        let hosted = self.hosted(&setup.model, &setup.declared);
         let names = hosted.iter().filter_map(|it| it["name"].as_str());
         self.calls.hosted = names.map(str::to_owned).collect();
         self.calls.dry_run = self.shared.settings.dry_run;
@@ -195,17 +192,18 @@ impl Relay {
             true => message,
             false => like(&message, with_hosted),
         });
+        self.model.clone_from(&setup.model);
         self.wanted = Some(self.wanted(setup));
         Ok(())
     }
 
     /// The declarations of the agent's own tools, but for those whose name the client uses.
-    fn hosted(&self, setup: &Setup) -> Vec<Value> {
+    pub(super) fn hosted(&self, model: &str, declared: &[Declared]) -> Vec<Value> {
         let (engine, request) = (&self.shared.engine, &self.request);
-        let declared = engine.declared_tools(&request.agent, &setup.model, request.platform);
-        let declared = declared.unwrap_or_default();
-        let own: BTreeSet<&str> = setup.declared.iter().map(|it| it.name.as_str()).collect();
-        let functions = declared.into_iter().filter_map(|mut entry| {
+        let entries = engine.declared_tools(&request.agent, model, request.platform);
+        let entries = entries.unwrap_or_default();
+        let own: BTreeSet<&str> = declared.iter().map(|it| it.name.as_str()).collect();
+        let functions = entries.into_iter().filter_map(|mut entry| {
             let functions = entry.get_mut("functionDeclarations").map(Value::take)?;
             match functions {
                 Value::Array(functions) => Some(functions),
@@ -220,19 +218,22 @@ impl Relay {
         let request = &self.request;
         let mut places = Vec::new();
         if let Some(name) = &request.session {
-            places.push(Place::of_name(&request.admitted.scope(), name));
+            places.push(PlaceKey::of_name(&request.admitted.scope(), name));
         }
         if let Some(handle) = &setup.handle {
             let credential = request.admitted.fingerprint();
-            places.push(Place::of_handle(credential, handle));
+            places.push(PlaceKey::of_handle(credential, handle));
         }
-        let known = places.iter().find_map(|it| self.shared.places.find(it));
+        let known = places.iter().find_map(|it| self.shared.index.find(*it));
         Wanted {
             agent: request.agent.clone(),
             known,
             places,
             labels: request.labels.clone(),
-            external_id: request.external_id.clone().or_else(|| request.session.clone()),
+            external_id: request
+                .external_id
+                .clone()
+                .or_else(|| request.session.clone()),
             on_behalf_of: request.on_behalf_of.clone(),
             client: request.admitted.actor().clone(),
             model: setup.model,
@@ -309,7 +310,9 @@ impl Relay {
         if let Some(session) = self.session {
             let claim = format!("relay/{}", self.claim);
             let unanswered = self.calls.unanswered();
-            self.shared.sessions.leave(session, &self.cut, &claim, unanswered);
+            self.shared
+                .sessions
+                .leave(session, &self.cut, &claim, unanswered);
         }
         // The session sees the end now, not after the sockets have closed.
         self.channels = None;
@@ -355,9 +358,7 @@ impl End {
             End::Vendor(frame) => (Some(frame.clone()), Some(frame)),
             End::ClientLost(_) => (None, Some(own(CloseCode::Away, "the client is gone"))),
             End::VendorLost(_) => (None, None),
-            End::Own(code, reason) => {
-                (Some(own(code, reason)), Some(own(CloseCode::Normal, "")))
-            }
+            End::Own(code, reason) => (Some(own(code, reason)), Some(own(CloseCode::Normal, ""))),
         }
     }
 }
