@@ -8,3 +8,8 @@
     expect(dead_code, reason = "the relay that uses them follows")
 )]
 mod frames;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the relay that uses it follows")
+)]
+mod places;
