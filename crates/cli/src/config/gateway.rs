@@ -179,7 +179,10 @@ impl Settings {
     pub(super) fn held(&self, agent: &AgentSettings) -> Option<HeldTerms> {
         let given = self.gateway.as_ref()?;
         self.is_for_clients(agent).then(|| HeldTerms {
-            inline: given.hold_inline.as_ref().map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
+            inline: given
+                .hold_inline
+                .as_ref()
+                .map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
             at_most: given.max_hold.as_ref().map(|it| it.value),
             dry_run: given.dry_run.as_ref().is_some_and(|it| it.value),
         })
