@@ -213,7 +213,10 @@ fn file_is_rewritten_when_it_has_grown() {
             .put(key, session(number.unsigned_abs().into()), second(1))
             .unwrap();
         most = most.max(places.file.as_ref().unwrap().lines());
-        assert_eq!(folder.text().lines().count(), places.file.as_ref().unwrap().lines());
+        assert_eq!(
+            folder.text().lines().count(),
+            places.file.as_ref().unwrap().lines()
+        );
     }
     assert!(
         (2 * LINES_MIN..=2 * LINES_MIN + 1).contains(&most),
