@@ -134,9 +134,18 @@ impl Relay {
         }
     }
 
+    /// Reads which tools the policies name. A reload of the policies counts for the next call.
+    fn know_policies(&mut self) {
+        if let Ok(named) = self.shared.engine.named_in_policies(&self.request.agent) {
+            self.calls.named = named;
+        }
+    }
+
     /// Opens the session of the connection, once.
     fn open_session(&mut self) {
         if let Some(wanted) = self.wanted.take() {
+            // Before the first order: calls of an earlier connection may be released at once.
+            self.know_policies();
             let shared = &self.shared;
             self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
         }
@@ -214,10 +223,7 @@ impl Relay {
             return self.to_client.push(message);
         }
         self.open_session();
-        // A reload of the policies counts at once.
-        if let Ok(named) = self.shared.engine.named_in_policies(&self.request.agent) {
-            self.calls.named = named;
-        }
+        self.know_policies();
         if let Some(rest) = &divided.rest {
             self.to_client.push(like(&message, rest.clone()));
         }
