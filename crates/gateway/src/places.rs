@@ -71,7 +71,7 @@ pub(crate) struct PlacesRead {
 /// The index. One process may have it open at a time; the lock of the journal ensures that.
 #[derive(Debug)]
 pub(crate) struct Places {
-    file: PlacesFile,
+    file: Option<PlacesFile>,
     limits: PlaceLimits,
     entries: HashMap<PlaceKey, (Timestamp, SessionId)>,
     /// The keys by the times of their entries, the oldest first.
@@ -79,18 +79,25 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Opens the index, or creates it with access for its owner only.
+    /// Opens the index, or creates it with access for its owner only. Without a file it is in
+    /// memory alone.
     ///
     /// Damaged lines are skipped and counted.
     ///
     /// # Errors
     /// An I/O error.
     pub(crate) fn open(
-        path: PathBuf,
+        path: Option<PathBuf>,
         limits: PlaceLimits,
         now: Timestamp,
     ) -> io::Result<(Places, PlacesRead)> {
-        let (file, lines, damaged) = PlacesFile::open(path)?;
+        let (file, lines, damaged) = match path {
+            Some(path) => {
+                let (file, lines, damaged) = PlacesFile::open(path)?;
+                (Some(file), lines, damaged)
+            }
+            None => (None, Vec::new(), 0),
+        };
         let mut places = Places {
             file,
             limits,
@@ -129,8 +136,15 @@ impl Places {
             session,
             at: now,
         };
-        self.file.append(&line)?;
+        if let Some(file) = &mut self.file {
+            file.append(&line)?;
+        }
         self.rewrite_if_large(false)
+    }
+
+    /// Returns the sessions of all entries.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.entries.values().map(|(_, session)| *session)
     }
 
     fn keep(&mut self, key: PlaceKey, session: SessionId, at: Timestamp) {
@@ -156,7 +170,10 @@ impl Places {
 
     /// Rewrites the file when most of its lines are of no use.
     fn rewrite_if_large(&mut self, is_damaged: bool) -> io::Result<()> {
-        let is_large = self.file.lines() > 2 * self.entries.len().max(LINES_MIN);
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let is_large = file.lines() > 2 * self.entries.len().max(LINES_MIN);
         if !is_large && !is_damaged {
             return Ok(());
         }
@@ -169,7 +186,7 @@ impl Places {
                 at: *at,
             })
         });
-        self.file.rewrite(lines)
+        file.rewrite(lines)
     }
 }
 
