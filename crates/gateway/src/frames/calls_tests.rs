@@ -1,6 +1,10 @@
 //! Tests of the division of a vendor's messages.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 
 use proptest::prelude::*;
 use recount::live::wire::ServerMessage;

@@ -1,5 +1,7 @@
 //! Tests of the classes of a client's messages.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use proptest::prelude::*;
 
 use super::*;

@@ -101,7 +101,11 @@ pub(crate) fn responses_frame(texts: &[&str], spelling: Spelling<'_>) -> String 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 mod tests {
     use proptest::prelude::*;
 

@@ -149,7 +149,11 @@ fn declaration(it: &FunctionDeclaration) -> Result<Declared, FrameError> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 mod tests {
     use serde_json::json;
 
