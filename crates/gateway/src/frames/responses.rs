@@ -18,7 +18,7 @@ pub(crate) struct DividedResponses<'a> {
 }
 
 /// One response of a message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Response<'a> {
     /// The id of the call. `None` if it is absent, null or empty.
     pub(crate) id: Option<String>,
