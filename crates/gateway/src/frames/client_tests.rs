@@ -95,17 +95,6 @@ fn words_of_the_user_are_found() {
     }
 }
 
-#[test]
-fn response_inside_a_turn_is_found() {
-    let frame = |part: &str| format!(r#"{{"client_content":{{"turns":[{{"parts":[{part}]}}]}}}}"#);
-    let response = r#"{"text":"a"},{"function_response":{"id":"c1","name":"pay"}}"#;
-    assert!(has_response_in_turn(&frame(response)));
-    assert!(!has_response_in_turn(&frame(
-        r#"{"functionCall":{"name":"pay"}}"#
-    )));
-    assert!(has_response_in_turn(&frame(r#"{"functionResponse":7}"#)));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
