@@ -1,5 +1,6 @@
 //! The check of a whole agent and its preparation for serving.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,9 @@ impl Agent {
                 "no tool is named {tool:?}, so nothing can be said of how it is executed; {known}"
             )
         }));
+        self.keep_policies_of_own_tools();
         let tools = policies::of_tools(std::mem::take(&mut self.tools), &self.policies);
+        let tools = tools.map(|tools| self.with_expiring_gates(tools));
         let registered = tools.and_then(|tools| dispatcher.register(tools));
         let unregistered = registered.as_ref().err();
         mistakes.extend(
@@ -95,6 +98,7 @@ impl Agent {
             hooks: self.hooks,
             manner: self.manner,
             formatters,
+            of_client: BTreeSet::new(),
             heard_as: self.heard_as,
             source,
         };
