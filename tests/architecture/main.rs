@@ -269,8 +269,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "bundle" | "cli" | "evidence" | "mcp" | "notify" | "reads" | "server" | "simulator"
-        | "telling" | "text" | "tool" | "traces" | "wire" => {}
+        "bundle" | "cli" | "evidence" | "gateway" | "mcp" | "notify" | "reads" | "server"
+        | "simulator" | "telling" | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {
