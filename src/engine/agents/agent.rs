@@ -40,6 +40,7 @@ pub struct Agent {
     pub(in crate::engine) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(in crate::engine) gates: GateChoice,
     pub(super) call_limits: CallLimits,
+    pub(super) acknowledge_after: Option<Duration>,
     pub(in crate::engine) policies: Vec<PolicyChanges>,
     pub(super) phases: Vec<PhaseDeclaration>,
     pub(super) extractors: Vec<Extractor>,

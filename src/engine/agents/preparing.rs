@@ -63,7 +63,8 @@ impl Agent {
             let of_phases = phases::mistakes(&policies, &dispatcher);
             let all = of_agents
                 .chain(of_phases)
-                .chain(limits_of_asking::mistakes(&policies));
+                .chain(limits_of_asking::mistakes(&policies))
+                .chain(policies::mistakes(&policies));
             mistakes.extend(all.map(|it| format!("agent {name:?}: {it}")));
         }
         if !mistakes.is_empty() {
@@ -162,6 +163,7 @@ impl Agent {
         let policies = PolicySet {
             response: self.response,
             acknowledges: true,
+            acknowledge_after: self.acknowledge_after,
             on_settled: self.on_settled,
             phases: std::mem::take(&mut self.phases),
             hooks: self.hooks.declared(),

@@ -45,11 +45,10 @@ impl Prepared {
     /// Returns the agent for a connection of a client, with the tools of that client in place of
     /// those of its earlier connection.
     ///
-    /// Such an agent opens no connection of its own and gives the model no instruction.
+    /// Without a model, that of its connection stays. Such an agent opens no connection of its own and gives the model no instruction.
     pub(in crate::engine) fn relayed(
         &self,
-        model: &str,
-        platform: Platform,
+        model: Option<(&str, Platform)>,
         tools: Toolset,
         ledger: &Ledger,
     ) -> Result<Prepared, Vec<String>> {
@@ -67,8 +66,10 @@ impl Prepared {
             let named = mistakes.map(|it| format!("agent {:?}: {it}", self.name));
             named.collect::<Vec<_>>()
         })?;
-        model.clone_into(&mut source.model);
-        source.capabilities = Some(Capabilities::of(platform, model));
+        if let Some((model, platform)) = model {
+            model.clone_into(&mut source.model);
+            source.capabilities = Some(Capabilities::of(platform, model));
+        }
         (source.connector, source.instruction) = (None, None);
         source.reconnects = Reconnects::never();
         let mut changed = self.with_source(Box::new(source), Names::Those, ledger)?;

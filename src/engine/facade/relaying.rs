@@ -12,6 +12,7 @@ use crate::engine::serving::engine::Engine;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Platform, outgoing};
 use crate::session::Seq;
+use crate::tool::Toolset;
 
 impl LiveHandle {
     /// Gives the session a connection of a client to the model's service, which the caller relays.
@@ -27,6 +28,14 @@ impl LiveHandle {
     /// session is closed, [`Error::AlreadyConnected`] if it has a connection that it opened itself.
     pub async fn relay(&self, relay: Relay) -> Result<Seq, Error> {
         self.ask(|reply| Input::Relay(relay, reply)).await
+    }
+
+    /// Replaces the tools that the client of the relayed connection declared.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake in the tools.
+    pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
+        self.ask(|reply| Input::RelayTools(tools, reply)).await
     }
 
     /// Records text that the client of the relayed connection sent to the model. Nothing is sent.

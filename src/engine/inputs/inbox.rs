@@ -19,7 +19,7 @@ use crate::session::{
     PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
     UnfitAnswer,
 };
-use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation};
+use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation, Toolset};
 
 /// The reply channel to a caller.
 pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -54,6 +54,8 @@ pub(in crate::engine) enum Input {
     Connect(Reply<()>),
     /// Take a connection that another program owns. Returns its record.
     Relay(Relay, Reply<Seq>),
+    /// Take other tools of the client of the relayed connection.
+    RelayTools(Toolset, Reply<()>),
     /// The client of the relayed connection sent text to the model.
     ClientSaid(String, Reply<()>),
     /// A connection was opened, or opening it failed.

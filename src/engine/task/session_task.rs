@@ -142,6 +142,10 @@ impl SessionTask {
                 let outcome = Box::pin(self.relay(relay)).await;
                 self.hand_back(reply, outcome)
             }
+            Input::RelayTools(tools, reply) => {
+                let outcome = Box::pin(self.relay_tools(tools)).await;
+                self.hand_back(reply, outcome)
+            }
             Input::ClientSaid(text, reply) => {
                 let outcome = Box::pin(self.client_said(text)).await;
                 self.hand_back(reply, outcome)

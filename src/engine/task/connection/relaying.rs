@@ -11,6 +11,7 @@ use crate::session::{
     Call, ClaimAction, ClaimCommand, Command, Connected, Decision, Disconnected, Event, Fact,
     Observation, Outcome, Phase, Rejection, Seq, Timestamp, UserTextSent, admit_at, fits,
 };
+use crate::tool::Toolset;
 
 /// The reason on record of a claim whose connection ended.
 const CLIENT_GONE: &str = "the connection of the client has ended";
@@ -28,7 +29,7 @@ impl SessionTask {
             return Err(Error::AlreadyConnected { session: self.id });
         }
         let ledger = &self.stream.ledger;
-        let agent = (self.agent).relayed(&relay.model, relay.platform, relay.tools, ledger);
+        let agent = (self.agent).relayed(Some((&relay.model, relay.platform)), relay.tools, ledger);
         let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
         self.end_relay("the client connected again").await?;
         self.serve_with_tools_of(Arc::new(agent)).await?;
@@ -53,6 +54,14 @@ impl SessionTask {
         });
         self.connected(connected, connection, None).await?;
         Ok(self.stream.session.connection.unwrap_or_default())
+    }
+
+    /// Takes other tools of the client.
+    pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
+        let agent = self.agent.relayed(None, tools, &self.stream.ledger);
+        let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
+        self.serve_with_tools_of(Arc::new(agent)).await?;
+        Ok(())
     }
 
     /// True if the session has a connection that it opened itself.

@@ -45,7 +45,11 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
-        let mut batch = overdue(&self.stream.session, now);
+        let session = &self.stream.session;
+        let mut batch = match self.running.attached {
+            Some(_) => overdue(session, now),
+            None => takeover::overdue_after(session, now),
+        };
         if batch.is_empty() {
             batch = observations;
         } else {
