@@ -11,10 +11,10 @@ use std::time::Duration;
 /// use recount_gateway::{Settings, Upstream};
 /// let settings = Settings {
 ///     upstream: Upstream::Url("ws://127.0.0.1:8787".to_owned()),
-///     max_hold: Some(Duration::from_secs(30 * 60)),
+///     keep: Duration::from_secs(30 * 60),
 ///     ..Settings::of_agent("support")
 /// };
-/// assert_eq!(settings.hold_inline, Some(Settings::HOLD_INLINE));
+/// assert_eq!(settings.connections, Settings::CONNECTIONS);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -24,12 +24,6 @@ pub struct Settings {
     pub upstream: Upstream,
     /// The credentials towards the vendor.
     pub credentials: Credentials,
-    /// The time for which a held call may block the model, before the model is told to go on.
-    /// `None`: as the policy of the tool says.
-    pub hold_inline: Option<Duration>,
-    /// The time after which a held call expires without an answer. `None`: as the policy of the
-    /// tool says.
-    pub max_hold: Option<Duration>,
     /// True if calls that no policy names pass while the journal cannot be written. The gap is
     /// recorded as soon as writing works again.
     pub pass_observed: bool,
@@ -45,8 +39,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The default of [`hold_inline`](Settings::hold_inline): a caller waits this long in silence
-    /// without hanging up.
+    /// The usual time for which a held call may block the model: a caller waits this long in
+    /// silence without hanging up. It is set on the agent, with
+    /// [`Agent::acknowledge_after`](recount::engine::Agent::acknowledge_after).
     pub const HOLD_INLINE: Duration = Duration::from_secs(10);
 
     /// The default of [`connections`](Settings::connections).
@@ -62,8 +57,6 @@ impl Settings {
             agent: agent.into(),
             upstream: Upstream::Vendor,
             credentials: Credentials::PassThrough,
-            hold_inline: Some(Settings::HOLD_INLINE),
-            max_hold: None,
             pass_observed: false,
             dry_run: false,
             connections: Settings::CONNECTIONS,

@@ -53,6 +53,8 @@ pub struct Agent {
     pub(super) manner: Manner,
     pub(in crate::engine) capabilities: Option<Capabilities>,
     pub(super) sealed: bool,
+    /// The time after which a gate without a time of its own counts an open question as denied.
+    pub(super) gates_expire_after: Option<Duration>,
     /// True if policy files may name tools that only clients declare.
     pub(super) tools_from_clients: bool,
     pub(super) reconnects: Reconnects,

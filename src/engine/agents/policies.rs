@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::limits_of_asking::LimitsOfAsking;
-use crate::session::{PolicyChanges, PolicySet};
+use crate::session::{PolicyChanges, PolicySet, ToolPolicy};
 use crate::tool::{RegistrationError, Toolset};
 
 /// The default maximum number of calls in one message. Models make a handful at once; 128 is far
@@ -107,6 +107,38 @@ impl Agent {
     pub fn acknowledge_after(mut self, time: Duration) -> Agent {
         self.acknowledge_after = Some(time);
         self
+    }
+
+    /// Sets the time after which an open question counts as denied, for gates that set none; by
+    /// default they wait without limit. The time of one tool is
+    /// [`T::confirm_within`](crate::tool::T::confirm_within).
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// let agent = Agent::new().gates_expire_after(Duration::from_secs(30 * 60));
+    /// # let _ = agent;
+    /// ```
+    pub fn gates_expire_after(mut self, time: Duration) -> Agent {
+        self.gates_expire_after = Some(time);
+        self
+    }
+
+    /// Returns the tools with the agent's time for gates that have none.
+    pub(super) fn with_expiring_gates(&self, tools: Toolset) -> Toolset {
+        let Some(time) = self.gates_expire_after else {
+            return tools;
+        };
+        tools.map(|tool| {
+            let policy = tool.policy();
+            if !policy.confirm || policy.gate_terms.expires_after.is_some() {
+                return tool;
+            }
+            let mut expiring = ToolPolicy::default();
+            expiring.gate_terms.expires_after = Some(time);
+            tool.with_policy(expiring)
+        })
     }
 
     /// Applies a policy file, which overrides what the code sets for tools, phases and limits.

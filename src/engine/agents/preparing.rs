@@ -34,6 +34,7 @@ impl Agent {
         }));
         self.keep_policies_of_own_tools();
         let tools = policies::of_tools(std::mem::take(&mut self.tools), &self.policies);
+        let tools = tools.map(|tools| self.with_expiring_gates(tools));
         let registered = tools.and_then(|tools| dispatcher.register(tools));
         let unregistered = registered.as_ref().err();
         mistakes.extend(

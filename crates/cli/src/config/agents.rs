@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::gateway::HeldTerms;
 use super::mistake::Mistake;
 use super::section::instead_of;
 use super::settings::{AgentSettings, Settings};
@@ -23,6 +24,8 @@ pub(crate) struct LoadedAgent {
     is_sealed: bool,
     /// True if clients of a gateway declare tools, which policies may name.
     has_tools_of_clients: bool,
+    /// The terms of held calls, if clients of a gateway have its sessions.
+    held: Option<HeldTerms>,
     /// True if its files have no mistake.
     pub(super) is_whole: bool,
     pub(super) programs: Vec<NamedProgram>,
@@ -75,6 +78,15 @@ impl LoadedAgent {
         if self.has_tools_of_clients {
             agent = agent.tools_from_clients();
         }
+        if let Some(held) = &self.held {
+            agent = agent.acknowledge_after(held.inline);
+            if let Some(time) = held.at_most {
+                agent = agent.gates_expire_after(time);
+            }
+            if held.dry_run {
+                agent = agent.unenforced_confirmations();
+            }
+        }
         if let Some(transcripts) = &settings.record_transcripts {
             agent = agent.record_transcripts(transcripts.value);
         }
@@ -110,6 +122,7 @@ pub(crate) fn load(settings: &Settings) -> (Vec<LoadedAgent>, Vec<Mistake>) {
             endpoint: None,
             is_sealed: settings.keys.is_some() && wanted != Some(false),
             has_tools_of_clients: settings.is_for_clients(agent),
+            held: settings.held(agent),
             is_whole: true,
             programs: Vec::new(),
             approvers: Vec::new(),

@@ -12,6 +12,17 @@ use super::schema::{self, duration, flag, number, table, text};
 use super::section::{Given, Section, instead_of};
 use super::settings::{AgentSettings, Settings, TlsSettings};
 
+/// The terms of calls that a gateway holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldTerms {
+    /// The time for which a call may block the model, before it is acknowledged.
+    pub(super) inline: Duration,
+    /// The time after which a question counts as denied.
+    pub(super) at_most: Option<Duration>,
+    /// True if nothing is held, and the record has what would have been.
+    pub(super) dry_run: bool,
+}
+
 /// The keys of `[gateway]`.
 pub(super) const GATEWAY: [&str; 14] = [
     "listen",
@@ -162,6 +173,19 @@ impl Settings {
     /// of its own.
     pub(super) fn is_for_clients(&self, agent: &AgentSettings) -> bool {
         self.gateway.is_some() && agent.model.is_none()
+    }
+
+    /// The terms of held calls of an agent whose sessions clients have.
+    pub(super) fn held(&self, agent: &AgentSettings) -> Option<HeldTerms> {
+        let given = self.gateway.as_ref()?;
+        self.is_for_clients(agent).then(|| HeldTerms {
+            inline: given
+                .hold_inline
+                .as_ref()
+                .map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
+            at_most: given.max_hold.as_ref().map(|it| it.value),
+            dry_run: given.dry_run.as_ref().is_some_and(|it| it.value),
+        })
     }
 
     /// The certificate of the gateway: its own, or else that of the service.

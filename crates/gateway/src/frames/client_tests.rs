@@ -126,10 +126,13 @@ proptest! {
             return Ok(());
         }
         let message = ClientMessage::decode(&frame).unwrap();
-        let is = |expected: ClientFrame| class == expected;
-        prop_assert_eq!(message.tool_response.is_some(), is(ClientFrame::ToolResponse), "{}", frame);
-        prop_assert_eq!(message.setup.is_some(), is(ClientFrame::Setup), "{}", frame);
-        prop_assert_eq!(message.context_update.is_some(), is(ClientFrame::ContextUpdate), "{}", frame);
+        for (is_there, expected) in [
+            (message.tool_response.is_some(), ClientFrame::ToolResponse),
+            (message.setup.is_some(), ClientFrame::Setup),
+            (message.context_update.is_some(), ClientFrame::ContextUpdate),
+        ] {
+            prop_assert_eq!(is_there, class == expected, "{}", frame);
+        }
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(crate) enum VendorFrame {
 
 /// Classifies a message.
 ///
-/// A message with a call is always [`VendorFrame::Deciding`], wherever the call stands and however
-/// its key is spelt. A message without one may be so, too.
+/// A message with a call is always [`VendorFrame::Deciding`], wherever the call stands, and if its
+/// key has escapes or is in snake_case. A message without one may be so, too.
 pub(crate) fn look(frame: &[u8]) -> VendorFrame {
     if media::is_output(frame) {
         VendorFrame::Passing

@@ -120,7 +120,7 @@ fn frames_have_their_classes() {
         (r#"{"goAway":{"timeLeft":"9s"}}"#, VendorFrame::Recorded),
         ("{}", VendorFrame::Recorded),
         (r#"{"toolCall":{}}"#, VendorFrame::Deciding),
-        (r#"{"TOOL__CALL":{}}"#, VendorFrame::Deciding),
+        (r#"{"tool__CALL":{}}"#, VendorFrame::Deciding),
         (
             r#"{"serverContent":{},'toolCall':{}}"#,
             VendorFrame::Deciding,
@@ -163,9 +163,8 @@ fn other_encodings_are_read_before_they_pass() {
 #[ignore = "measures time; run by hand with --release --nocapture"]
 fn scan_of_audio_costs_little() {
     let data = "AAAB/+9z".repeat(48 * 128);
-    let audio = format!(
-        r#"{{"serverContent":{{"modelTurn":{{"parts":[{{"inlineData":{{"mimeType":"audio/pcm","data":"{data}"}}}}]}}}}}}"#
-    );
+    let part = format!(r#"{{"inlineData":{{"mimeType":"audio/pcm","data":"{data}"}}}}"#);
+    let audio = format!(r#"{{"serverContent":{{"modelTurn":{{"parts":[{part}]}}}}}}"#);
     let recorded = audio.replace("}}}", "},\"turnComplete\":true}}");
     for (name, frame) in [("passing", audio), ("recorded", recorded)] {
         let began = Instant::now();

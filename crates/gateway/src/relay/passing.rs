@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use recount::live::wire::ServerMessage;
 use recount::session::Json;
-use recount::session::ResumptionHandle;
+use recount::session::{ResumptionHandle, SessionId};
 
 use super::calls::{Act, like};
 use super::session::{self, Report};
@@ -25,6 +25,10 @@ use crate::places::PlaceKey;
 
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
+
+/// The room for copies that only messages with calls take. A journal that does not write must not
+/// hold up the others.
+const KEPT_FOR_CALLS: usize = 32;
 
 type Received = Option<Result<Message, Error>>;
 
@@ -52,6 +56,9 @@ impl Relay {
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
+                if let Some(handle) = self.handle.take() {
+                    self.find_by(&handle, session);
+                }
                 self.shared.sessions.enter(session, &self.cut);
             }
             Event::Order(order) => self.calls.follow(order, &mut acts),
@@ -82,6 +89,10 @@ impl Relay {
     }
 
     fn perform(&mut self, acts: Vec<Act>) {
+        let passed = std::mem::take(&mut self.calls.passed_unrecorded);
+        if passed > 0 {
+            self.shared.gaps.add(passed);
+        }
         for act in acts {
             match act {
                 Act::ToClient(message) => self.to_client.push(message),
@@ -127,9 +138,6 @@ impl Relay {
     fn open_session(&mut self) {
         if let Some(wanted) = self.wanted.take() {
             let shared = &self.shared;
-            // A reload of the configuration counts for the next connection.
-            let named = shared.engine.named_in_policies(&wanted.agent);
-            self.calls.named = named.unwrap_or_default();
             self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
         }
     }
@@ -178,13 +186,26 @@ impl Relay {
             self.open_session();
             return;
         }
-        self.copy(text);
-        if let (Some(session), Some(handle)) = (self.session, new_handle(text)) {
-            let credential = self.request.admitted.fingerprint();
-            self.shared
-                .index
-                .put(PlaceKey::of_handle(credential, &handle), session);
+        let room = self.channels.as_ref().map_or(0, |it| it.copies.capacity());
+        if room > KEPT_FOR_CALLS {
+            self.copy(text);
+        } else {
+            self.dropped += 1;
         }
+        if let Some(handle) = new_handle(text) {
+            match self.session {
+                Some(session) => self.find_by(&handle, session),
+                None => self.handle = Some(handle),
+            }
+        }
+    }
+
+    /// Lets the session be found by a handle, under the credential of this client.
+    fn find_by(&self, handle: &ResumptionHandle, session: SessionId) {
+        let credential = self.request.admitted.fingerprint();
+        self.shared
+            .index
+            .put(PlaceKey::of_handle(credential, handle), session);
     }
 
     fn decide(&mut self, message: Message, text: &str, divided: &DividedFrame<'_>) {
@@ -193,6 +214,10 @@ impl Relay {
             return self.to_client.push(message);
         }
         self.open_session();
+        // A reload of the policies counts at once.
+        if let Ok(named) = self.shared.engine.named_in_policies(&self.request.agent) {
+            self.calls.named = named;
+        }
         if let Some(rest) = &divided.rest {
             self.to_client.push(like(&message, rest.clone()));
         }

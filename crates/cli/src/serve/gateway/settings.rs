@@ -33,10 +33,6 @@ pub(super) fn of(config: &Config) -> Result<Option<Settings>, Mistake> {
         index: Some(index(&config.journal())),
         ..Settings::of_agent(given.agent_name())
     };
-    if let Some(time) = &given.hold_inline {
-        settings.hold_inline = Some(time.value);
-    }
-    settings.max_hold = given.max_hold.as_ref().map(|it| it.value);
     settings.pass_observed = given.pass_observed.as_ref().is_some_and(|it| it.value);
     settings.dry_run = given.dry_run.as_ref().is_some_and(|it| it.value);
     if let Some(count) = &given.connections {
