@@ -60,13 +60,19 @@ class Talk {
   static async open(ai, scene, seen, config = {}) {
     const talk = new Talk();
     Object.assign(talk, {scene, seen});
+    talk.closed = new Promise((resolve) => {
+      talk.ended = resolve;
+    });
     talk.session = await ai.live.connect({
       model: MODEL,
       config: {...CONFIG, ...config},
       callbacks: {
         onmessage: (message) => talk.hear({message}),
         onerror: () => {},
-        onclose: ({code, reason}) => talk.hear({closed: `${code} ${reason}`}),
+        onclose: ({code, reason}) => {
+          talk.hear({closed: `${code} ${reason}`});
+          talk.ended();
+        },
       },
     });
     return talk;
@@ -146,8 +152,10 @@ class Talk {
     });
   }
 
-  close() {
+  // Returns once the other side has closed, too.
+  async close() {
     this.session.close();
+    await this.closed;
   }
 }
 
@@ -156,7 +164,7 @@ const asked = (said, heard) => async (open) => {
   const talk = await open();
   talk.say(said);
   await talk.turn(heard);
-  talk.close();
+  await talk.close();
 };
 
 const SCENES = {
@@ -176,7 +184,7 @@ const SCENES = {
     talk.soundOut(3);
     await talk.turn('I heard three frames.');
     assert.deepEqual(talk.sound.map((frame) => frame.readUInt32LE()), [0, 1, 2, 3, 4, 0, 1, 2]);
-    talk.close();
+    await talk.close();
   },
 
   // A story, which the user interrupts.
@@ -184,7 +192,7 @@ const SCENES = {
     const talk = await open();
     talk.say('Tell me a story.');
     await talk.turn('Once upon a time.', () => talk.say('Stop!'));
-    talk.close();
+    await talk.close();
   },
 
   // Two calls, which the user cancels before they are answered.
@@ -193,7 +201,7 @@ const SCENES = {
     talk.answers = false;
     talk.say('Do it slowly.');
     await talk.turn('Just a moment.', () => talk.say('Never mind.'));
-    talk.close();
+    await talk.close();
   },
 
   // The session resumes on a second connection.
@@ -202,10 +210,10 @@ const SCENES = {
     first.say('Remember this.');
     await first.turn('Call me again.');
     assert.equal(first.handle, 'gateway-1');
-    first.close();
+    await first.close();
     const second = await open({sessionResumption: {handle: first.handle}});
     await second.turn('Welcome back.');
-    second.close();
+    await second.close();
   },
 
   // A call that waits longer than the model: it is acknowledged, and told as conversation.
@@ -215,7 +223,7 @@ const SCENES = {
     await talk.turn('I have asked.');
     talk.note('waiting', 'inline-1');
     await talk.turn('What you asked for before is decided.');
-    talk.close();
+    await talk.close();
   },
 
   // A call that waits while the connection ends, and is delivered on the next one.
@@ -223,12 +231,12 @@ const SCENES = {
     const first = await open({sessionResumption: {}});
     first.say('Refund it later.');
     while (first.handle === undefined) await first.next();
-    first.close();
+    await first.close();
     const second = await open({sessionResumption: {handle: first.handle}});
     await second.turn('Here we are again.');
     second.note('waiting', 'across-1');
     await second.turn('What you asked for before is decided.');
-    second.close();
+    await second.close();
   },
 };
 

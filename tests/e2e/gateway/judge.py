@@ -1,23 +1,87 @@
 """Judges the gateway: the vendor's own clients, with it and without it.
 
-    judge.py PROGRAM [--node DIRECTORY] [--keep DIRECTORY]
+    judge.py PROGRAM [--node DIRECTORY] [--other PYTHON:CLIENT.py] [--keep DIRECTORY] [--direct]
 
-Each client holds its conversations with `recount simulate` directly. Then it does so through the
-gateway, with nothing changed but the URL and the trusted certificate.
+Each client holds its conversations with `recount simulate` directly, twice. Then it does so through
+the gateway, with nothing changed but the URL and the trusted certificate: one call of each
+treatment, sound, parallel calls, an interruption, a cancellation while a call is held, and a second
+connection. What the client and the vendor saw may differ only in what policy held, added or hid.
+At last it connects to the gateway's own TLS, for calls that outlast a turn or a connection.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import pathlib
 import tempfile
+import time
+from collections import Counter
+from typing import Any
 
 import recording
-from differ import Allowed, compare
-from programs import SCENES, Client, certificate, server_context, simulating
-from recording import CLIENT, Message
+from differ import CANCELLED, DENIED, HELD, HOSTED, Allowed, compare
+from gateway import Gateway, answering, gating, nothing_waits
+from programs import GATED, SCENES, Client, certificate, server_context, simulating
+from recording import CLIENT, VENDOR, Message
 from tap import tapping
+
+ALLOWED = Allowed(
+    {
+        "mixed-2": HELD,
+        "mixed-4": HOSTED,
+        "approved-1": HELD,
+        "denied-1": DENIED,
+        "hosted-1": HOSTED,
+        "cancelled-2": CANCELLED,
+    },
+    frozenset({"server_time"}),
+)
+
+# The calls that each client receives through the gateway.
+DELIVERED = ["approved-1", "cancelled-1", "mixed-1", "mixed-2", "mixed-3", "observed-1"]
+DELIVERED_LATE = ["across-1", "inline-1"]
+
+# The order of a call that the model cancels; an approver must not be faster.
+CANCELLED_ORDER = "A-22"
+
+# The outcomes on record of both runs through the gateway, by tool.
+OUTCOMES = {
+    "look_up": {"returned": 3, "cancelled": 1},
+    "refund": {"returned": 3, "cancelled": 1},
+    "wipe": {"denied": 1},
+    "transfer": {"returned": 1},
+    "server_time": {"returned": 2},
+}
+
+PATIENCE_S = 30
+
+
+class Seen:
+    """The file in which a client program notes what it saw."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+
+    def values(self, what: str) -> list[Any]:
+        """Returns what was noted under this key."""
+        text = self.path.read_text() if self.path.exists() else ""
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line[what] for line in lines if what in line]
+
+    def decide(self, asked: dict[str, Any]) -> bool | None:
+        """Decides as the approver of these scenes."""
+        args = asked["args"]
+        if asked["tool"] == "wipe":
+            return False
+        if args.get("order") == CANCELLED_ORDER:
+            return None
+        if asked["tool"] == "transfer":
+            return True if "inline-1" in self.values("waiting") else None
+        if args.get("order") == "later":
+            return True if "across-1" in self.values("waiting") else None
+        return True
 
 
 async def direct(
@@ -26,38 +90,102 @@ async def direct(
     """Holds the conversations without a gateway. Returns what passed."""
     pem = certificate(directory)
     tls = server_context(pem) if client.needs_tls else None
-    seen = directory / f"{name}.seen"
     with simulating(program) as port:
         async with tapping(port, accepted=tls) as tap:
-            scheme = "http" if tls is None else "https"
-            await client.run(f"{scheme}://127.0.0.1:{tap.port}", seen, SCENES, pem)
+            await client.run(url(client, tap.port), directory / f"{name}.seen", SCENES, pem)
     recording.write(directory / f"{name}.jsonl", tap.messages)
     return tap.messages
 
 
-async def judge(program: pathlib.Path, clients: list[Client], directory: pathlib.Path) -> None:
+def url(client: Client, port: int) -> str:
+    """Returns the base URL that a client is given."""
+    return f"{'https' if client.needs_tls else 'http'}://127.0.0.1:{port}"
+
+
+async def through(
+    program: pathlib.Path, client: Client, directory: pathlib.Path
+) -> dict[str, list[Message]]:
+    """Holds the conversations through the gateway. Returns what passed at each side of it."""
+    pem = certificate(directory)
+    tls = server_context(pem) if client.needs_tls else None
+    seen = Seen(directory / f"{client.name}-gateway.seen")
+    with simulating(program) as vendor:
+        async with tapping(vendor) as behind:
+            with gating(program, behind.port) as gateway:
+                async with tapping(gateway.plain, accepted=tls) as before:
+                    with answering(gateway, seen.decide):
+                        await client.run(url(client, before.port), seen.path, SCENES, pem)
+                check_seen(seen, DELIVERED)
+                await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
+                await outlasting(client, gateway, directory)
+                check_outcomes(gateway)
+    found = {CLIENT: before.messages, VENDOR: behind.messages}
+    # The scenes that need a gateway have no counterpart.
+    last = max(it.connection for it in before.messages)
+    found[VENDOR] = [it for it in behind.messages if it.connection <= last]
+    for side, messages in found.items():
+        recording.write(directory / f"{client.name}-gateway-at-{side}.jsonl", messages)
+    return found
+
+
+async def outlasting(client: Client, gateway: Gateway, directory: pathlib.Path) -> None:
+    """Connects to the gateway's own TLS, for the scenes that need a gateway."""
+    seen = Seen(directory / f"{client.name}-gated.seen")
+    address = f"https://127.0.0.1:{gateway.tls}"
+    with answering(gateway, seen.decide):
+        await client.run(address, seen.path, GATED, gateway.authorities)
+    check_seen(seen, DELIVERED_LATE)
+    await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
+
+
+def check_seen(seen: Seen, expected: list[str]) -> None:
+    """The client program received exactly these calls, each once."""
+    received = sorted(call[0] for call in seen.values("call"))
+    assert received == expected, f"the client received {received}, expected {expected}"
+
+
+def check_outcomes(gateway: Gateway) -> None:
+    """Each call is on record, with its outcome."""
+    found: dict[str, Counter[str]] = {}
+    for row in gateway.decisions():
+        found.setdefault(row["tool"], Counter())[row["outcome"]] += 1
+    assert found == OUTCOMES, f"on record are {found}, expected {OUTCOMES}"
+
+
+async def judge(
+    program: pathlib.Path, clients: list[Client], directory: pathlib.Path, *, gated: bool
+) -> None:
     """Judges each client."""
     for client in clients:
-        name = client.name
-        first = await direct(program, client, directory, f"{name}-direct")
-        again = await direct(program, client, directory, f"{name}-again")
+        begun = time.monotonic()
+        first = await direct(program, client, directory, f"{client.name}-direct")
+        again = await direct(program, client, directory, f"{client.name}-again")
         found = compare(first, again, Allowed(), CLIENT)
         assert not found, "the client is not the same twice:\n" + "\n".join(found)
-        print(f"{name}: {len(first)} messages, the same twice")
+        told = f"{client.name}: {len(first)} messages, the same twice"
+        if gated:
+            for side, messages in (await through(program, client, directory)).items():
+                found = compare(first, messages, ALLOWED, side)
+                assert not found, f"{client.name}, at the {side}:\n" + "\n".join(found)
+                told += f"; {len(messages)} at the {side} of the gateway"
+        print(f"{told}; {time.monotonic() - begun:.1f} s")
 
 
 def main() -> None:
-    """Judges both clients, or Python's alone."""
+    """Judges the clients that were named, and Python's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--node", type=pathlib.Path, help="a directory with @google/genai")
+    parser.add_argument("--other", action="append", default=[], metavar="PYTHON:CLIENT.py")
     parser.add_argument("--keep", type=pathlib.Path, help="where the recordings are kept")
+    parser.add_argument("--direct", action="store_true", help="without a gateway alone")
     given = parser.parse_args()
-    clients = [Client.python()] + ([Client.node(given.node.resolve())] if given.node else [])
+    clients = [Client.of(*it.split(":")) for it in given.other] or [Client.python()]
+    clients += [Client.node(given.node.resolve())] if given.node else []
     with tempfile.TemporaryDirectory() as temporary:
         directory = given.keep or pathlib.Path(temporary)
         directory.mkdir(exist_ok=True)
-        asyncio.run(judge(given.program.resolve(), clients, directory))
+        asyncio.run(judge(given.program.resolve(), clients, directory, gated=not given.direct))
 
 
 if __name__ == "__main__":
