@@ -2,7 +2,7 @@
 //
 //   node conversation.mjs --url http://127.0.0.1:PORT --seen FILE --scenes talk,observed
 //
-// It is the client program of conversation.py, in JavaScript. It answers all calls of a message with
+// It is the client program of conversation.py, in JavaScript. It answers the calls of a message with
 // one message. Run it from a directory whose node_modules contain @google/genai.
 
 import assert from 'node:assert/strict';
@@ -170,6 +170,7 @@ const asked = (said, heard) => async (open) => {
 const SCENES = {
   observed: asked('Look up my order.', 'It was shipped.'),
   mixed: asked('Do everything.', 'Everything is settled.'),
+  quiet: asked('Refund it quietly.', 'It was refunded.'),
   approved: asked('Refund my order.', 'It was refunded.'),
   denied: asked('Wipe it.', 'That is over.'),
   hosted: asked('What time is it?', 'I looked at the clock.'),

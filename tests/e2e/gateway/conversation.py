@@ -211,6 +211,7 @@ class Scenes:
 ASKED = {
     "observed": ("Look up my order.", "It was shipped."),
     "mixed": ("Do everything.", "Everything is settled."),
+    "quiet": ("Refund it quietly.", "It was refunded."),
     "approved": ("Refund my order.", "It was refunded."),
     "denied": ("Wipe it.", "That is over."),
     "hosted": ("What time is it?", "I looked at the clock."),

@@ -96,7 +96,7 @@ class Gateway:
         done = self.service.run("audit", "decisions", "journal", "--json")
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        return [line for line in lines if "tool" in line]
+        return [line for line in lines if line["row"] == "call"]
 
 
 @contextlib.contextmanager

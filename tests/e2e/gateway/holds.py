@@ -71,21 +71,25 @@ async def measure(
     tls = server_context(pem) if client.needs_tls else None
     seen = directory / f"{client.name} {words}.seen"
     begun, problem = time.monotonic(), ""
+    told: dict[str, object] = {}
     limit = int(words.split()[-2]) + PATIENCE_S
     async with tapping(port, accepted=tls) as tap:
         url = f"{'http' if tls is None else 'https'}://127.0.0.1:{tap.port}"
         try:
-            await asyncio.wait_for(client.run(url, seen, (words,), pem), limit)
+            output = await asyncio.wait_for(client.run(url, seen, (words,), pem), limit)
+            told["timeouts"] = [it[-160:] for it in output.splitlines() if "timed out" in it]
         except (AssertionError, asyncio.TimeoutError) as failure:
             problem = f" {repr(failure)[-900:]}"
-        told = {"seconds": round(time.monotonic() - begun, 1), "connections": 0, "closes": []}
+        told["seconds"] = round(time.monotonic() - begun, 1)
         told["connections"] = len({it.connection for it in tap.messages})
         told["closes"] = [
             f"{it.sender} {int.from_bytes(it.payload[:2], 'big')}"
             for it in tap.messages
             if it.opcode == "close"
         ]
-    calls = seen.read_text().count('"answered"') if seen.exists() else 0
+    lines = seen.read_text().splitlines() if seen.exists() else []
+    calls = sum("answered" in json.loads(line) for line in lines)
+    told["errors"] = [it["error"] for line in lines if "error" in (it := json.loads(line))]
     verdict = "answered" if calls == 1 and not problem else f"answered {calls} times:{problem}"
     return f"{client.name}: {words}: {verdict}; {json.dumps(told)}"
 

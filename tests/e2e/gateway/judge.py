@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import pathlib
 import tempfile
 import time
-from collections import Counter
 from typing import Any
 
 import recording
 from differ import CANCELLED, DENIED, HELD, HOSTED, Allowed, compare
 from gateway import Gateway, answering, gating, nothing_waits
-from programs import GATED, SCENES, Client, certificate, server_context, simulating
+from programs import Client, certificate, server_context, simulating
 from recording import CLIENT, VENDOR, Message
 from tap import tapping
 
@@ -31,6 +31,7 @@ ALLOWED = Allowed(
     {
         "mixed-2": HELD,
         "mixed-4": HOSTED,
+        "quiet-1": HELD,
         "approved-1": HELD,
         "denied-1": DENIED,
         "hosted-1": HOSTED,
@@ -39,21 +40,29 @@ ALLOWED = Allowed(
     frozenset({"server_time"}),
 )
 
-# The calls that each client receives through the gateway.
-DELIVERED = ["approved-1", "cancelled-1", "mixed-1", "mixed-2", "mixed-3", "observed-1"]
-DELIVERED_LATE = ["across-1", "inline-1"]
+# The calls of each scene, with the outcome on record and whether the client receives them.
+CALLS: dict[str, list[tuple[str, str, str, bool]]] = {
+    "observed": [("observed-1", "look_up", "returned", True)],
+    "mixed": [
+        ("mixed-1", "look_up", "returned", True),
+        ("mixed-2", "refund", "returned", True),
+        ("mixed-3", "look_up", "returned", True),
+        ("mixed-4", "server_time", "returned", False),
+    ],
+    "quiet": [("quiet-1", "refund", "returned", True)],
+    "approved": [("approved-1", "refund", "returned", True)],
+    "denied": [("denied-1", "wipe", "denied", False)],
+    "hosted": [("hosted-1", "server_time", "returned", False)],
+    "cancelled": [
+        ("cancelled-1", "look_up", "cancelled", True),
+        ("cancelled-2", "refund", "cancelled", False),
+    ],
+    "inline": [("inline-1", "transfer", "returned", True)],
+    "across": [("across-1", "refund", "returned", True)],
+}
 
 # The order of a call that the model cancels; an approver must not be faster.
 CANCELLED_ORDER = "A-22"
-
-# The outcomes on record of both runs through the gateway, by tool.
-OUTCOMES = {
-    "look_up": {"returned": 3, "cancelled": 1},
-    "refund": {"returned": 3, "cancelled": 1},
-    "wipe": {"denied": 1},
-    "transfer": {"returned": 1},
-    "server_time": {"returned": 2},
-}
 
 PATIENCE_S = 30
 
@@ -92,9 +101,10 @@ async def direct(
     tls = server_context(pem) if client.needs_tls else None
     with simulating(program) as port:
         async with tapping(port, accepted=tls) as tap:
-            await client.run(url(client, tap.port), directory / f"{name}.seen", SCENES, pem)
+            seen = directory / f"{name}.seen"
+            await client.run(url(client, tap.port), seen, client.scenes, pem)
     recording.write(directory / f"{name}.jsonl", tap.messages)
-    return tap.messages
+    return conversations(client, tap.messages)
 
 
 def url(client: Client, port: int) -> str:
@@ -114,18 +124,18 @@ async def through(
             with gating(program, behind.port) as gateway:
                 async with tapping(gateway.plain, accepted=tls) as before:
                     with answering(gateway, seen.decide):
-                        await client.run(url(client, before.port), seen.path, SCENES, pem)
-                check_seen(seen, DELIVERED)
+                        await client.run(url(client, before.port), seen.path, client.scenes, pem)
+                check_seen(seen, client.scenes)
                 await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
                 await outlasting(client, gateway, directory)
-                check_outcomes(gateway)
+                check_outcomes(gateway, (*client.scenes, *client.gated))
     found = {CLIENT: before.messages, VENDOR: behind.messages}
     # The scenes that need a gateway have no counterpart.
     last = max(it.connection for it in before.messages)
     found[VENDOR] = [it for it in behind.messages if it.connection <= last]
     for side, messages in found.items():
         recording.write(directory / f"{client.name}-gateway-at-{side}.jsonl", messages)
-    return found
+    return {side: conversations(client, messages) for side, messages in found.items()}
 
 
 async def outlasting(client: Client, gateway: Gateway, directory: pathlib.Path) -> None:
@@ -133,23 +143,46 @@ async def outlasting(client: Client, gateway: Gateway, directory: pathlib.Path) 
     seen = Seen(directory / f"{client.name}-gated.seen")
     address = f"https://127.0.0.1:{gateway.tls}"
     with answering(gateway, seen.decide):
-        await client.run(address, seen.path, GATED, gateway.authorities)
-    check_seen(seen, DELIVERED_LATE)
+        await client.run(address, seen.path, client.gated, gateway.authorities)
+    check_seen(seen, client.gated)
     await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
 
 
-def check_seen(seen: Seen, expected: list[str]) -> None:
-    """The client program received exactly these calls, each once."""
+def check_seen(seen: Seen, scenes: tuple[str, ...]) -> None:
+    """The client program received exactly the calls that it must, each once."""
     received = sorted(call[0] for call in seen.values("call"))
+    calls = [call for scene in scenes for call in CALLS.get(scene, [])]
+    expected = sorted(name for name, _, _, delivered in calls if delivered)
     assert received == expected, f"the client received {received}, expected {expected}"
 
 
-def check_outcomes(gateway: Gateway) -> None:
+def check_outcomes(gateway: Gateway, scenes: tuple[str, ...]) -> None:
     """Each call is on record, with its outcome."""
-    found: dict[str, Counter[str]] = {}
-    for row in gateway.decisions():
-        found.setdefault(row["tool"], Counter())[row["outcome"]] += 1
-    assert found == OUTCOMES, f"on record are {found}, expected {OUTCOMES}"
+    found = {row["wire_id"]: (row["tool"], row["ended"]["outcome"]) for row in gateway.decisions()}
+    calls = [call for scene in scenes for call in CALLS.get(scene, [])]
+    expected = {name: (tool, outcome) for name, tool, outcome, _ in calls}
+    assert found == expected, f"on record are {found}, expected {expected}"
+
+
+def conversations(client: Client, messages: list[Message]) -> list[Message]:
+    """Returns the messages that must be the same each time.
+
+    Of pipecat, these are those of connections on which it sent more than a setup: it first
+    connects with a bare setup, and closes that connection whenever it likes.
+    """
+    if not client.is_framework:
+        return messages
+    spoken = {
+        it.connection
+        for it in messages
+        if it.sender == CLIENT and it.opcode == "text" and '"setup"' not in it.text()
+    }
+    numbers = {connection: number for number, connection in enumerate(sorted(spoken), 1)}
+    return [
+        dataclasses.replace(it, connection=numbers[it.connection])
+        for it in messages
+        if it.connection in numbers
+    ]
 
 
 async def judge(

@@ -153,7 +153,7 @@ def stuck(seen: Witness, gateway: Gateway) -> str:
 def ended(gateway: Gateway) -> None:
     """Waits until each call on record has ended: the last one may have been cut off."""
     until = time.monotonic() + PATIENCE_S
-    while rows := [row for row in gateway.decisions() if row["outcome"] in (None, "open")]:
+    while rows := [row for row in gateway.decisions() if row["ended"] is None]:
         assert time.monotonic() < until, f"these calls have no end: {json.dumps(rows)[:2000]}"
         time.sleep(0.2)
 
@@ -164,7 +164,7 @@ def check(gateway: Gateway, seen: Witness, told: Witness) -> str:
     responses = Counter(told.words("response"))
     outcomes: dict[str, list[str]] = defaultdict(list)
     for row in gateway.decisions():
-        outcomes[row["args"]["note"]].append(row["outcome"])
+        outcomes[row["args"]["note"]].append(row["ended"]["outcome"])
     twice = [words for words, times in delivered.items() if times > 1]
     assert not twice, f"delivered more than once: {twice}"
     assert not (strange := delivered.keys() - outcomes.keys()), f"not on record: {strange}"

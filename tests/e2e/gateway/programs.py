@@ -18,10 +18,10 @@ SCRIPT = HERE.parents[2] / "fixtures/scripts/gateway.jsonl"
 # An expired limit is a failure, so it is long, in seconds.
 PATIENCE_S = 60
 
-TALKED = ("talk", "observed", "mixed", "approved", "denied", "hosted")
-ENDED = ("interrupted", "cancelled", "resumed")
-SCENES = (*TALKED, *ENDED)
-"""The scenes that are the same without a gateway, but for its policies."""
+FRAMEWORK = ("observed", "mixed", "quiet", "denied", "hosted")
+SCENES = (*FRAMEWORK, "talk", "approved", "interrupted", "cancelled", "resumed")
+"""The scenes that are the same without a gateway, but for its policies. A framework, which decides
+itself what it sends, has some of them."""
 
 GATED = ("inline", "across")
 """The scenes that need a gateway."""
@@ -77,6 +77,17 @@ class Client:
     directory: pathlib.Path | None = None
     """Where it runs; a program for Node finds its packages there."""
     needs_tls: bool = True
+    is_framework: bool = False
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """The scenes that it holds with and without a gateway."""
+        return FRAMEWORK if self.is_framework else SCENES
+
+    @property
+    def gated(self) -> tuple[str, ...]:
+        """The scenes that it holds through a gateway alone."""
+        return GATED[:1] if self.is_framework else GATED
 
     @staticmethod
     def python() -> Client:
@@ -93,7 +104,8 @@ class Client:
     @staticmethod
     def of(python: str, script: str) -> Client:
         """Another program of this directory, such as `pipecat_gemini.py`, and its interpreter."""
-        return Client(script.removesuffix(".py"), (python, "-B", str(HERE / script)))
+        command = (python, "-B", str(HERE / script))
+        return Client(script.removesuffix(".py"), command, is_framework=True)
 
     async def run(
         self, url: str, seen: pathlib.Path, scenes: tuple[str, ...], trusted: pathlib.Path
