@@ -2,8 +2,8 @@
 //
 //   node conversation.mjs --url http://127.0.0.1:PORT --seen FILE --scenes talk,observed
 //
-// It is the client program of conversation.py, in JavaScript. It answers the calls of a message with
-// one message. Run it from a directory whose node_modules contain @google/genai.
+// It is the client program of conversation.py, in JavaScript, and answers the calls of a message
+// with one message. Run it from a directory whose node_modules contain @google/genai.
 
 import assert from 'node:assert/strict';
 import {appendFileSync} from 'node:fs';
