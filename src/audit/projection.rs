@@ -126,7 +126,9 @@ impl CallProjection {
                     self.run_ended(call, attempt, fact);
                 }
                 Deadline::Lease { .. } => {}
-                Deadline::Confirmation { .. } | Deadline::Retry { .. } => {}
+                Deadline::Confirmation { .. }
+                | Deadline::Retry { .. }
+                | Deadline::Acknowledgement { .. } => {}
             },
             // It was the end of another claim, so the run continues.
             Observation::ClaimEnded(it) if self.runs(it.call, it.attempt) => {}

@@ -30,6 +30,7 @@ pub use agents::phases::{PhaseBuilder, ToolNames};
 pub use agents::reconnects::Reconnects;
 pub use agents::transcripts::Transcripts;
 pub use clock::{Clock, SystemClock};
+pub use connection::relay::{Relay, RelayOrder};
 pub use error::Error;
 pub use facade::adk_events::{AdkEvents, AdkPage};
 pub use facade::adk_position::{AdkPosition, AdkPositionError};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::limits::Limits;
 use super::token_error::TokenError;
-use crate::session::Platform;
+use crate::session::{Platform, Seq};
 
 /// Opens connections to a model's service.
 #[async_trait]
@@ -62,8 +62,30 @@ pub trait FrameSender: Send {
     /// Sends one JSON message.
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost>;
 
+    /// Sends a JSON message with the response to a call. By default it is sent like any other.
+    async fn respond(&mut self, frame: String, told: Told) -> Result<(), ConnectionLost> {
+        let _ = told;
+        self.send(frame).await
+    }
+
     /// Closes the connection cleanly, if that is still possible.
     async fn close(&mut self);
+}
+
+/// The response to a call that a message carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The record of the call.
+    pub call: Seq,
+    /// The tool.
+    pub tool: String,
+    /// The id that the model gave the call.
+    pub id: Option<String>,
+    /// True if the message says it as text of the conversation, because the model does not wait for
+    /// a response by the id.
+    pub as_conversation: bool,
+    /// True if the outcome of the call comes later.
+    pub is_interim: bool,
 }
 
 /// The receiving half of a connection.

@@ -20,7 +20,7 @@ mod websocket;
 
 pub use crate::session::{Capabilities, Platform};
 pub use connector::{
-    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender,
+    ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, FrameSender, Told,
 };
 pub use limits::Limits;
 pub use manner::Modality;

@@ -52,6 +52,7 @@ mod policy_pairs;
 mod program_calls;
 mod ready_made_tools;
 mod reconnect;
+mod relayed;
 mod restart;
 mod seeds;
 mod sessions;

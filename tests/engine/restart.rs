@@ -4,6 +4,7 @@
 //! A [`Life`](recount::testing::Life) is a process; the journal, the clock and the model outlive
 //! it.
 
+mod acknowledging;
 mod approvals;
 mod clients;
 mod debt;

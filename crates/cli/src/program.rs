@@ -21,7 +21,7 @@ use crate::operator::{
 };
 use crate::run::Run;
 #[cfg(feature = "serve")]
-use crate::serve::{Check, Init, Notify, Reload, Serve, Token};
+use crate::serve::{Check, Gateway, Init, Notify, Reload, Serve, Token};
 use crate::terminal::{ColorChoice, Palette, Screen};
 use recount_telling::Zone;
 
@@ -88,6 +88,8 @@ enum Command {
     #[cfg(feature = "serve")]
     Serve(Serve),
     #[cfg(feature = "serve")]
+    Gateway(Box<Gateway>),
+    #[cfg(feature = "serve")]
     Init(Init),
     #[cfg(feature = "serve")]
     Check(Check),
@@ -150,7 +152,13 @@ enum Command {
 /// Runs the command of the command line.
 pub(crate) fn run() -> ExitCode {
     let command_line = CommandLine::parse();
-    let is_service = matches!(command_line.command, Command::Serve(_));
+    #[cfg(feature = "serve")]
+    let is_service = matches!(
+        command_line.command,
+        Command::Serve(_) | Command::Gateway(_)
+    );
+    #[cfg(not(feature = "serve"))]
+    let is_service = false;
     follow_tracing(is_service.then_some(tracing::Level::WARN));
     if command_line.insecure_directory {
         crate::journal::opening::trust_others();
@@ -196,6 +204,8 @@ async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Fail
         Command::Run(it) => it.run(screen).await,
         #[cfg(feature = "serve")]
         Command::Serve(it) => it.run(screen).await,
+        #[cfg(feature = "serve")]
+        Command::Gateway(it) => it.run(screen).await,
         #[cfg(feature = "serve")]
         Command::Init(it) => it.run(screen).await,
         #[cfg(feature = "serve")]

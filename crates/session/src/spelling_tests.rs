@@ -106,6 +106,8 @@ fn effects_name_the_call_they_are_owed_for() {
         Deadline::Run { call, attempt },
         Deadline::Confirmation { call, request },
         Deadline::Retry { call, attempt },
+        Deadline::Lease { call, attempt },
+        Deadline::Acknowledgement { call },
     ];
     let timers = deadlines.map(|deadline| Effect::ArmTimer { deadline, due_us });
     let others = [

@@ -132,6 +132,8 @@ fn the_words_are_as_they_were() {
                 Deadline::Run { call, attempt: 1 },
                 Deadline::Confirmation { call, request },
                 Deadline::Retry { call, attempt: 2 },
+                Deadline::Lease { call, attempt: 1 },
+                Deadline::Acknowledgement { call },
             ],
         ),
         line(
@@ -631,6 +633,11 @@ fn observations() -> Vec<Observation> {
                 call: Seq(5),
                 attempt: 1,
             },
+            due_us: Timestamp(1_763_700_060_000_000),
+        }
+        .into(),
+        DeadlinePassed {
+            deadline: Deadline::Acknowledgement { call: CALL },
             due_us: Timestamp(1_763_700_060_000_000),
         }
         .into(),

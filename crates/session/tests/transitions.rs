@@ -96,6 +96,14 @@ fn asks_two() -> History {
     opened.call("c1", "wire", json!({"n": 1})).asked()
 }
 
+/// A call that waits for a person, at the time from which its wait is acknowledged.
+fn not_acknowledged() -> History {
+    let tools = tools().acknowledges_after_ms(1_000);
+    let opened = history().opened("support").attached(&tools).connected();
+    let asked = opened.call("c1", "wipe", json!({"n": 1})).asked();
+    asked.later(1_000)
+}
+
 fn call(name: &str) -> History {
     opened().call("c1", name, json!({"n": 1}))
 }
@@ -131,6 +139,10 @@ fn stations() -> Vec<Station> {
         station(
             "awaiting_confirmation: withdrawn if the model takes it back",
             call("wipe").asked(),
+        ),
+        station(
+            "awaiting_confirmation: not acknowledged so far",
+            not_acknowledged(),
         ),
         station("awaiting_confirmation: two must agree", asks_two()),
         station(
@@ -857,6 +869,14 @@ fn observations(history: &History) -> Vec<(&'static str, Observation)> {
             "another run",
             DeadlinePassed {
                 deadline: Deadline::Retry { call, attempt },
+                due_us,
+            }
+            .into(),
+        ),
+        (
+            "an acknowledgement",
+            DeadlinePassed {
+                deadline: Deadline::Acknowledgement { call },
                 due_us,
             }
             .into(),

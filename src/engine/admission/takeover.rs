@@ -4,7 +4,10 @@
 //! dead. The end of that process must be recorded before anything else. A session that is only read
 //! gets no event.
 
-use crate::session::{Disconnected, Observation, RunnerDetached, Session};
+use crate::session::{
+    Deadline, DeadlinePassed, Disconnected, Observation, RunnerDetached, Session, Timestamp,
+    overdue,
+};
 
 /// Returns the ends of the connection and the runner of a dead process.
 pub(crate) fn observations(session: &Session) -> Vec<Observation> {
@@ -20,6 +23,24 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
         ends.reverse();
     }
     ends
+}
+
+/// Returns the deadlines that have passed when a new process takes over a session.
+///
+/// A call of the dead process's connection is not acknowledged any more.
+pub(in crate::engine) fn overdue_after(session: &Session, now: Timestamp) -> Vec<Observation> {
+    let mut passed = overdue(session, now);
+    passed.retain(|it| {
+        let of_connection = matches!(
+            it,
+            Observation::DeadlinePassed(DeadlinePassed {
+                deadline: Deadline::Acknowledgement { .. },
+                ..
+            })
+        );
+        !of_connection
+    });
+    passed
 }
 
 #[cfg(test)]

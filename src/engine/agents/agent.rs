@@ -40,6 +40,7 @@ pub struct Agent {
     pub(in crate::engine) provider: Option<Arc<dyn ConfirmationProvider>>,
     pub(in crate::engine) gates: GateChoice,
     pub(super) call_limits: CallLimits,
+    pub(super) acknowledge_after: Option<Duration>,
     pub(in crate::engine) policies: Vec<PolicyChanges>,
     pub(super) phases: Vec<PhaseDeclaration>,
     pub(super) extractors: Vec<Extractor>,
@@ -52,6 +53,8 @@ pub struct Agent {
     pub(super) manner: Manner,
     pub(in crate::engine) capabilities: Option<Capabilities>,
     pub(super) sealed: bool,
+    /// True if policy files may name tools that only clients declare.
+    pub(super) tools_from_clients: bool,
     pub(super) reconnects: Reconnects,
     pub(in crate::engine) setup_timeout: Option<Duration>,
     pub(in crate::engine) withholds_input: bool,

@@ -94,7 +94,7 @@ impl Prepared {
         self.with_source(source, names, ledger)
     }
 
-    fn with_source(
+    pub(super) fn with_source(
         &self,
         source: Box<Agent>,
         names: Names,
@@ -119,6 +119,7 @@ impl Prepared {
         agent.recording = None;
         let mut changed = agent.prepare(&self.name, ledger)?;
         changed.recorder.clone_from(&self.recorder);
+        changed.of_client.clone_from(&self.of_client);
         changed.gates.clone_from(&self.gates);
         changed.source = source;
         Ok(changed)

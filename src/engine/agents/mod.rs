@@ -19,6 +19,7 @@ mod preparing;
 pub(super) mod reconnects;
 mod redacting;
 mod redaction;
+pub(super) mod relayed;
 pub(super) mod transcripts;
 mod waived_gates;
 mod withholding_input;

@@ -1,5 +1,7 @@
 //! Policies of an agent other than those of its tools, and policy files that override them.
 
+use std::time::Duration;
+
 use super::agent::Agent;
 use super::limits_of_asking::LimitsOfAsking;
 use crate::session::{PolicyChanges, PolicySet};
@@ -86,6 +88,27 @@ impl Agent {
         self
     }
 
+    /// Sets the time for which a waiting call is not acknowledged, for tools that set none
+    /// themselves. It begins with the question, or with the pause of the tool.
+    ///
+    /// A call that is decided before that time gets only its final response, by its id. After it,
+    /// the model gets an interim response and no longer waits. By default it gets that at once. The
+    /// time of one tool is [`T::acknowledge_after`](crate::tool::T::acknowledge_after).
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use std::time::Duration;
+    ///
+    /// let agent = Agent::new()
+    ///     .model("gemini-3.8-live")
+    ///     .acknowledge_after(Duration::from_secs(10));
+    /// # let _ = agent;
+    /// ```
+    pub fn acknowledge_after(mut self, time: Duration) -> Agent {
+        self.acknowledge_after = Some(time);
+        self
+    }
+
     /// Applies a policy file, which overrides what the code sets for tools, phases and limits.
     ///
     /// The order of calls does not matter; of two files the later counts. Mistakes are reported
@@ -126,11 +149,17 @@ pub(in crate::engine) fn of_agent(policies: PolicySet, files: &[PolicyChanges]) 
     files.iter().fold(policies, changed)
 }
 
+/// Returns the mistakes in the time of acknowledgements.
+pub(super) fn mistakes(policies: &PolicySet) -> Vec<String> {
+    let zero = policies.acknowledge_after.filter(Duration::is_zero);
+    zero.map(|_| "acknowledge_after: expected at least 1 ms, found 0".to_owned())
+        .into_iter()
+        .collect()
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::session::InDoubt;
     use crate::tool::{T, ToolDispatcher, policy_file};
@@ -180,7 +209,8 @@ mod tests {
     #[test]
     fn policy_file_sets_agent_policies() {
         let files = [file(
-            json!({"running_max": 2, "timeout": false, "phases": [{"name": "a"}]}),
+            json!({"running_max": 2, "timeout": false, "acknowledge_after": "10s",
+                "phases": [{"name": "a"}]}),
         )];
         let before = PolicySet {
             timeout: Some(Duration::from_secs(30)),
@@ -188,7 +218,19 @@ mod tests {
         };
         let after = of_agent(before, &files);
         assert_eq!((after.running_max, after.timeout), (Some(2), None));
+        assert_eq!(after.acknowledge_after, Some(Duration::from_secs(10)));
         assert_eq!(after.phases.len(), 1);
+    }
+
+    #[test]
+    fn time_of_zero_for_acknowledgements_is_a_mistake() {
+        let zero = PolicySet {
+            acknowledge_after: Some(Duration::ZERO),
+            ..PolicySet::default()
+        };
+        let expected = ["acknowledge_after: expected at least 1 ms, found 0"];
+        assert_eq!(mistakes(&zero), expected);
+        assert!(mistakes(&PolicySet::default()).is_empty());
     }
 
     #[test]

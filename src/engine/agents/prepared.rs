@@ -1,6 +1,6 @@
 //! An agent prepared for serving sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct Prepared {
     pub(in crate::engine) hooks: AgentHooks,
     pub(in crate::engine) manner: Manner,
     pub(in crate::engine) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
+    /// The tools that the client of a relayed connection declared. It checks their arguments.
+    pub(in crate::engine) of_client: BTreeSet<String>,
     pub(super) heard_as: Option<HeardAs>,
     /// The agent as it was given, for a change of its tools.
     pub(super) source: Box<Agent>,

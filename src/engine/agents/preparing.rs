@@ -1,5 +1,6 @@
 //! The check of a whole agent and its preparation for serving.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ impl Agent {
                 "no tool is named {tool:?}, so nothing can be said of how it is executed; {known}"
             )
         }));
+        self.keep_policies_of_own_tools();
         let tools = policies::of_tools(std::mem::take(&mut self.tools), &self.policies);
         let registered = tools.and_then(|tools| dispatcher.register(tools));
         let unregistered = registered.as_ref().err();
@@ -61,7 +63,8 @@ impl Agent {
             let of_phases = phases::mistakes(&policies, &dispatcher);
             let all = of_agents
                 .chain(of_phases)
-                .chain(limits_of_asking::mistakes(&policies));
+                .chain(limits_of_asking::mistakes(&policies))
+                .chain(policies::mistakes(&policies));
             mistakes.extend(all.map(|it| format!("agent {name:?}: {it}")));
         }
         if !mistakes.is_empty() {
@@ -94,6 +97,7 @@ impl Agent {
             hooks: self.hooks,
             manner: self.manner,
             formatters,
+            of_client: BTreeSet::new(),
             heard_as: self.heard_as,
             source,
         };
@@ -159,6 +163,7 @@ impl Agent {
         let policies = PolicySet {
             response: self.response,
             acknowledges: true,
+            acknowledge_after: self.acknowledge_after,
             on_settled: self.on_settled,
             phases: std::mem::take(&mut self.phases),
             hooks: self.hooks.declared(),

@@ -6,7 +6,12 @@ use crate::live::ConnectionLost;
 /// An event of a connection.
 pub(in crate::engine) enum Incoming {
     /// One message.
-    Frame { socket: u64, text: String },
+    Frame {
+        socket: u64,
+        text: String,
+        /// The number of the message, from 1.
+        number: u64,
+    },
     /// A message that settles an owed effect was written.
     Written { socket: u64, carried: Carried },
     /// The end of the connection.

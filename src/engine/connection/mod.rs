@@ -10,5 +10,6 @@ pub(super) mod incoming;
 pub(super) mod message_limit;
 pub(super) mod noise;
 pub(super) mod reconnecting;
+pub(super) mod relay;
 pub(super) mod socket;
 pub(super) mod writer;

@@ -26,7 +26,7 @@ use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::media::Media;
 use crate::live::streamed::Streamed;
 use crate::live::wire::PartsRead;
-use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver};
+use crate::live::{ConnectError, Connection, ConnectionLost, Connector, FrameReceiver, Told};
 use crate::session::Seq;
 
 /// The time for which the peer is still read after a failed write. Its last messages and its close
@@ -93,11 +93,21 @@ impl Socket {
     /// Writes a message, or leaves it to the connection's task. If it cannot be written, the reader
     /// reports the loss.
     pub(in crate::engine) fn send(&self, text: String, carries: Option<Carried>) {
-        let after = None;
         self.write(Outgoing {
             text,
             carries,
-            after,
+            told: None,
+            after: None,
+        });
+    }
+
+    /// Writes the response to a call as [`send`](Socket::send) does.
+    pub(in crate::engine) fn respond(&self, text: String, carries: Carried, told: Told) {
+        self.write(Outgoing {
+            text,
+            carries: Some(carries),
+            told: Some(told),
+            after: None,
         });
     }
 
@@ -110,11 +120,13 @@ impl Socket {
         self.writer.send(Outgoing {
             text,
             carries: None,
+            told: None,
             after: Some(place),
         });
     }
 
-    fn write(&self, message: Outgoing) {
+    /// Writes a message that waited, as [`send`](Socket::send) does.
+    pub(in crate::engine) fn write(&self, message: Outgoing) {
         if let Some(recorder) = &self.recorder {
             recorder.sent(&message.text);
         }
@@ -246,6 +258,7 @@ async fn read(
     let mut backlog = Backlog::default();
     let mut failure_after_last_reads = pin!(failure_after_last_reads(failure));
     let report = |carried| Incoming::Written { socket, carried };
+    let mut number = 0;
     let lost = loop {
         tokio::select! {
             biased;
@@ -261,6 +274,7 @@ async fn read(
                 if backlog.bytes < BACKLOG_BYTES =>
             match received {
                 Ok(Ok(text)) => {
+                    number += 1;
                     // First, so that earlier writes are reported before this message, and later
                     // ones after it.
                     let is_under_way = writing.take_reports(|it| backlog.push(report(it)));
@@ -273,7 +287,11 @@ async fn read(
                             let written = writing.report();
                             written.into_iter().for_each(|it| backlog.push(report(it)));
                         }
-                        backlog.push(Incoming::Frame { socket, text });
+                        backlog.push(Incoming::Frame {
+                            socket,
+                            text,
+                            number,
+                        });
                     }
                 }
                 Ok(Err(lost)) => break lost,

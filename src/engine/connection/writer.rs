@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::socket::panicked;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::live_media::pieces::{Passed, Pieces};
-use crate::live::{ConnectionLost, FrameSender};
+use crate::live::{ConnectionLost, FrameSender, Told};
 use crate::session::{Route, Seq};
 
 /// The maximum time for the peer to accept a message, in seconds. After that the connection counts
@@ -37,6 +37,8 @@ pub(in crate::engine) struct Outgoing {
     pub(in crate::engine) text: String,
     /// The owed effect that is reported when the message is written.
     pub(in crate::engine) carries: Option<Carried>,
+    /// The response in it.
+    pub(in crate::engine) told: Option<Told>,
     /// The live input that is written before it.
     pub(in crate::engine) after: Option<Place>,
 }
@@ -219,10 +221,10 @@ async fn write(
                 Poll::Pending
             }
         });
-        let (text, carries) = tokio::select! {
+        let (text, carries, told) = tokio::select! {
             biased;
             message = next(&outbox, place), if !is_closed => match message {
-                Some(Outgoing { text, carries, .. }) => (text, carries),
+                Some(Outgoing { text, carries, told, .. }) => (text, carries, told),
                 None => {
                     is_closed = true;
                     continue;
@@ -230,7 +232,7 @@ async fn write(
             },
             // Input sent before the close is written before it.
             passed = live_input, if !is_over => match passed {
-                Some(Passed::Message(text)) => (text, None),
+                Some(Passed::Message(text)) => (text, None, None),
                 Some(Passed::Dropped) => continue,
                 None => {
                     is_over = true;
@@ -241,7 +243,13 @@ async fn write(
         };
         lock(&outbox).owes_report = carries.is_some();
         // A peer that accepts nothing would block the writer, and everything queued, for ever.
-        let sent = timeout(Duration::from_secs(SEND_SECONDS), sender.send(text)).await;
+        let sending = async {
+            match told {
+                Some(told) => sender.respond(text, told).await,
+                None => sender.send(text).await,
+            }
+        };
+        let sent = timeout(Duration::from_secs(SEND_SECONDS), sending).await;
         {
             let mut outbox = lock(&outbox);
             outbox.owes_report = false;

@@ -203,9 +203,11 @@ pub(in crate::engine) fn due_of(effect: &Effect) -> Option<Timestamp> {
             deadline: Deadline::Confirmation { .. } | Deadline::Lease { .. },
             due_us,
         } => Some(*due_us),
-        // The others belong to a call that runs or soon will.
+        // The others belong to a call that runs or soon will, or to the live connection: without
+        // it, no call is acknowledged.
         Effect::ArmTimer {
-            deadline: Deadline::Run { .. } | Deadline::Retry { .. },
+            deadline:
+                Deadline::Run { .. } | Deadline::Retry { .. } | Deadline::Acknowledgement { .. },
             ..
         }
         | Effect::RunTool { .. }

@@ -19,5 +19,6 @@ mod operator;
 mod pausing;
 pub(super) mod program_driven;
 mod registering;
+mod relaying;
 pub(super) mod sessions;
 mod shutdown;

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::asking::ToTool;
 use super::callers::{Answer, ProgramCall};
+use crate::engine::connection::relay::Relay;
 use crate::engine::error::Error;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::history::History;
@@ -18,7 +19,7 @@ use crate::session::{
     PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
     UnfitAnswer,
 };
-use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation};
+use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation, Toolset};
 
 /// The reply channel to a caller.
 pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -51,6 +52,12 @@ impl Inbox {
 pub(in crate::engine) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
+    /// Take a connection that another program owns. Returns its record.
+    Relay(Relay, Reply<Seq>),
+    /// Take other tools of the client of the relayed connection.
+    RelayTools(Toolset, Reply<()>),
+    /// The client of the relayed connection sent text to the model.
+    ClientSaid(String, Reply<()>),
     /// A connection was opened, or opening it failed.
     Opened(Opened),
     /// End the connection and cancel running calls; waiting calls stay open.

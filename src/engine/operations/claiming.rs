@@ -203,6 +203,19 @@ impl Engine {
         self.client(key, ClientAction::Return(result), by).await
     }
 
+    /// Reports one of several results of a claimed call. Returns the record.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the claim has ended or belongs to another client.
+    pub async fn yield_claim(
+        &self,
+        key: ClaimKey,
+        response: Json,
+        by: Actor,
+    ) -> Result<Seq, Error> {
+        self.client(key, ClientAction::Yield(response), by).await
+    }
+
     /// Ends a claim without a result. Returns the record.
     ///
     /// A call that the client has not begun is ready for another client. Otherwise it is in doubt.

@@ -255,6 +255,8 @@ impl Engine {
             connections: Connections {
                 socket: None,
                 sockets: 0,
+                relay: None,
+                heard: 0,
                 opening: None,
                 reconnecting: Reconnecting::default(),
                 incoming,

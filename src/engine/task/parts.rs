@@ -17,6 +17,7 @@ use crate::engine::clock::Clock;
 use crate::engine::connection::incoming::Incoming;
 use crate::engine::connection::message_limit::Rest;
 use crate::engine::connection::reconnecting::Reconnecting;
+use crate::engine::connection::relay::Relayed;
 use crate::engine::connection::socket::Socket;
 use crate::engine::connection::writer::Outgoing;
 use crate::engine::effects::performer::Performer;
@@ -50,6 +51,10 @@ pub(in crate::engine) struct Stream {
 pub(in crate::engine) struct Connections {
     pub(in crate::engine) socket: Option<Socket>,
     pub(in crate::engine) sockets: u64,
+    /// The relay of the socket, if another program owns the connection.
+    pub(in crate::engine) relay: Option<Relayed>,
+    /// The number of the last message that the session handled.
+    pub(in crate::engine) heard: u64,
     /// The connection attempt in flight, if there is one.
     pub(in crate::engine) opening: Option<AbortOnDropHandle<()>>,
     /// The state for reconnecting after a loss.

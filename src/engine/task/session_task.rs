@@ -138,6 +138,18 @@ impl SessionTask {
     async fn handle(&mut self, input: Box<Input>) -> Result<(), Error> {
         match *input {
             Input::Connect(reply) => Box::pin(self.connect(reply)).await,
+            Input::Relay(relay, reply) => {
+                let outcome = Box::pin(self.relay(relay)).await;
+                self.hand_back(reply, outcome)
+            }
+            Input::RelayTools(tools, reply) => {
+                let outcome = Box::pin(self.relay_tools(tools)).await;
+                self.hand_back(reply, outcome)
+            }
+            Input::ClientSaid(text, reply) => {
+                let outcome = Box::pin(self.client_said(text)).await;
+                self.hand_back(reply, outcome)
+            }
             Input::Opened(opened) => Box::pin(self.opened(opened)).await,
             Input::Disconnect(reply) => {
                 let outcome = Box::pin(self.disconnect(reasons::DISCONNECTED)).await;
@@ -255,11 +267,20 @@ impl SessionTask {
         let (mut written, mut next) = (Vec::new(), Some(incoming));
         while let Some(incoming) = next {
             match (incoming, current) {
-                (Incoming::Frame { socket, text }, Some((id, epoch))) if socket == id => {
+                (
+                    Incoming::Frame {
+                        socket,
+                        text,
+                        number,
+                    },
+                    Some((id, epoch)),
+                ) if socket == id => {
                     self.connections.silence = None;
                     self.record_frame(&text);
                     let heard = self.hear(epoch, &text, written).await;
                     self.connections.media.reached(epoch);
+                    self.connections.heard = number;
+                    self.order_heard();
                     return heard;
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {

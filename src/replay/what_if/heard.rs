@@ -322,7 +322,10 @@ impl WhatIf<'_> {
                 let passed = course.has_recorded_expiry() || course.has_expired(at);
                 passed.then_some(Deadline::Confirmation { call, request })
             }
-            Deadline::Retry { .. } | Deadline::Lease { .. } => Some(deadline),
+            // A time that has not passed in the other world has no effect there.
+            Deadline::Retry { .. } | Deadline::Lease { .. } | Deadline::Acknowledgement { .. } => {
+                Some(deadline)
+            }
         }
     }
 }

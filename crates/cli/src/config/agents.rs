@@ -21,6 +21,8 @@ pub(crate) struct LoadedAgent {
     endpoint: Option<Endpoint>,
     /// True if the sessions are sealed.
     is_sealed: bool,
+    /// True if clients of a gateway declare tools, which policies may name.
+    has_tools_of_clients: bool,
     /// True if its files have no mistake.
     pub(super) is_whole: bool,
     pub(super) programs: Vec<NamedProgram>,
@@ -66,10 +68,18 @@ impl LoadedAgent {
         if self.is_sealed {
             agent = agent.sealed();
         }
+        if self.has_tools_of_clients {
+            agent = agent.tools_from_clients();
+        }
         if let Some(transcripts) = &settings.record_transcripts {
             agent = agent.record_transcripts(transcripts.value);
         }
         agent
+    }
+
+    /// True if all tools of the agent are known before it runs.
+    pub(super) fn has_known_tools(&self, settings: &AgentSettings) -> bool {
+        self.is_whole && settings.mcp.is_empty() && !self.has_tools_of_clients
     }
 
     /// The tools of the files and of clients, without those of MCP servers.
@@ -95,6 +105,7 @@ pub(crate) fn load(settings: &Settings) -> (Vec<LoadedAgent>, Vec<Mistake>) {
             policies: Vec::new(),
             endpoint: None,
             is_sealed: settings.keys.is_some() && wanted != Some(false),
+            has_tools_of_clients: settings.is_for_clients(agent),
             is_whole: true,
             programs: Vec::new(),
             approvers: Vec::new(),
@@ -144,7 +155,8 @@ impl LoadedAgent {
                 approvers,
             }));
         }
-        let has_all_tools = agent.mcp.is_empty() && mistakes.is_empty();
+        let has_all_tools =
+            agent.mcp.is_empty() && mistakes.is_empty() && !self.has_tools_of_clients;
         let Some(file) = &agent.policies else {
             return mistakes;
         };

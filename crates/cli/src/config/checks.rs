@@ -121,7 +121,7 @@ fn unknown_tools(rule: &RoleRule, settings: &Settings, agents: &[LoadedAgent]) -
     let covered: Vec<&LoadedAgent> = agents.iter().filter(covered).collect();
     let is_known = |it: &LoadedAgent| {
         let own = settings.agents.get(&it.name);
-        it.is_whole && own.is_some_and(|own| own.mcp.is_empty())
+        own.is_some_and(|own| it.has_known_tools(own))
     };
     if covered.is_empty() || !covered.iter().all(|it| is_known(it)) {
         return Vec::new();

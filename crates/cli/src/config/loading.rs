@@ -71,6 +71,7 @@ impl Config {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         mistakes.extend(environment::apply(&mut settings, texts));
+        settings.complete_gateway();
         Ok(Config {
             settings,
             file,
@@ -151,13 +152,18 @@ impl Config {
     }
 
     pub(crate) fn has_tls(&self) -> bool {
-        self.settings.tls.certificate.is_some() || self.settings.tls.key.is_some()
+        self.settings.tls.is_given()
     }
 
     /// A path beside the file.
     fn beside(&self, name: &str) -> PathBuf {
         let directory = self.file.as_deref().and_then(Path::parent);
         directory.unwrap_or(Path::new("")).join(name)
+    }
+
+    /// The mistakes of `[gateway]`, as far as the settings alone show them.
+    pub(crate) fn gateway_mistakes(&self) -> Vec<Mistake> {
+        self.settings.gateway_mistakes(self.listen().value)
     }
 
     /// The mistakes of the address and the URL by which clients reach the service.

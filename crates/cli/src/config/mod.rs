@@ -4,21 +4,19 @@
 //! column. This room starts nothing.
 //!
 //! Read `settings` first, what there is to set; then `loading`, the file with the environment over
-//! it. `document` and `section` read TOML with places, `reading`, `access_reading` and
-//! `agent_reading` the settings, `environment` the variables. `agents` and `tool_files` read the
-//! files that agents name, `identities` makes what `[access]` describes, `checks` finds what refers
-//! to nothing. `traces`, `checkpoints`, `reads` and `notify` have the sections of their own.
-//! `schema` is the JSON Schema, with `access_schema`.
+//! it. `document` and `section` read TOML with places, `reading` and `agent_reading` the settings,
+//! `environment` the variables. `agents` and `tool_files` read the files that agents name, `checks`
+//! finds what refers to nothing. `access`, `traces`, `checkpoints`, `gateway`, `reads` and `notify`
+//! have the sections of their own. `schema` is the JSON Schema.
 
-mod access_reading;
-mod access_schema;
+mod access;
 mod agent_reading;
 mod agents;
 mod checkpoints;
 mod checks;
 mod document;
 mod environment;
-mod identities;
+mod gateway;
 mod loading;
 mod mistake;
 mod notify;
@@ -30,9 +28,10 @@ mod settings;
 mod tool_files;
 mod traces;
 
+pub(crate) use access::{jwt, with_identities};
 pub(crate) use agents::{LoadedAgent, load};
 pub(crate) use checks::{approvers, grants, programs, registered};
-pub(crate) use identities::{jwt, with_identities};
+pub(crate) use gateway::{CredentialsGiven, GatewaySettings};
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
 pub(crate) use notify::{Hidden, SinkKind, SinkSettings, silent_routes};

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::access_reading::access;
+use super::access::access;
 use super::agent_reading;
 use super::checkpoints::checkpoints;
 use super::document::{self, Node};
+use super::gateway::gateway;
 use super::mistake::{Mistake, Place};
 use super::notify;
 use super::reads::reads;
@@ -15,7 +16,7 @@ use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 12] = [
+pub(super) const TOP: [&str; 13] = [
     "listen",
     "journal",
     "keys",
@@ -24,6 +25,7 @@ pub(super) const TOP: [&str; 12] = [
     "limits",
     "traces",
     "checkpoints",
+    "gateway",
     "reads",
     "sinks",
     "routes",
@@ -91,6 +93,7 @@ fn settings(file: &Section<'_>) -> Settings {
             .unwrap_or_default(),
         traces: file.section("traces").and_then(|it| traces(&it)),
         checkpoints: file.section("checkpoints").and_then(|it| checkpoints(&it)),
+        gateway: file.section("gateway").map(|it| gateway(&it)),
         reads: file
             .section("reads")
             .map(|it| reads(&it))
@@ -103,7 +106,7 @@ fn settings(file: &Section<'_>) -> Settings {
     }
 }
 
-fn address(node: &Node) -> Option<SocketAddr> {
+pub(super) fn address(node: &Node) -> Option<SocketAddr> {
     node.text()?.parse().ok()
 }
 
@@ -116,7 +119,7 @@ fn keys(section: &Section<'_>) -> Option<KeySettings> {
     })
 }
 
-fn tls(section: &Section<'_>) -> TlsSettings {
+pub(super) fn tls(section: &Section<'_>) -> TlsSettings {
     section.only(&TLS);
     let file = |key| -> Option<Given<PathBuf>> { section.required(key, section.path(key)) };
     TlsSettings {

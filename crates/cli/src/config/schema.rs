@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::access_schema::access;
-use super::{checkpoints, notify, reads, traces};
+use super::access::access_schema as access;
+use super::{checkpoints, gateway, notify, reads, traces};
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -74,6 +74,11 @@ fn file() -> Value {
                 "The signed checkpoints of the journal. docs/evidence.md describes them.",
             ),
             (
+                "gateway",
+                gateway::schema(),
+                "The gateway for clients of live models. docs/gateway.md describes it.",
+            ),
+            (
                 "reads",
                 reads::schema(),
                 "The recording of who reads sessions. docs/access.md describes it.",
@@ -112,7 +117,7 @@ fn keys() -> Value {
     )
 }
 
-fn tls() -> Value {
+pub(super) fn tls() -> Value {
     table(
         &["certificate", "key"],
         [
@@ -374,7 +379,7 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        access_reading, agent_reading, checkpoints, notify, reading, reads, traces,
+        access, agent_reading, checkpoints, gateway, notify, reading, reads, traces,
     };
 
     fn keys(schema: &Value) -> BTreeSet<&str> {
@@ -390,13 +395,13 @@ mod tests {
         assert_eq!(of(""), all(&reading::TOP));
         assert_eq!(of("/properties/keys"), all(&reading::KEYS));
         assert_eq!(of("/properties/tls"), all(&reading::TLS));
-        assert_eq!(of("/properties/access"), all(&access_reading::ACCESS));
+        assert_eq!(of("/properties/access"), all(&access::ACCESS));
         let access = "/properties/access/properties";
-        assert_eq!(of(&format!("{access}/jwt")), all(&access_reading::JWT));
-        assert_eq!(of(&format!("{access}/proxy")), all(&access_reading::PROXY));
+        assert_eq!(of(&format!("{access}/jwt")), all(&access::JWT));
+        assert_eq!(of(&format!("{access}/proxy")), all(&access::PROXY));
         for party in ["jwt", "proxy"] {
             let role = format!("{access}/{party}/properties/roles/items");
-            assert_eq!(of(&role), all(&access_reading::ROLE));
+            assert_eq!(of(&role), all(&access::ROLE));
         }
         assert_eq!(of("/properties/limits"), all(&reading::LIMITS));
         assert_eq!(of("/properties/traces"), all(&traces::TRACES));
@@ -404,6 +409,9 @@ mod tests {
         assert_eq!(of("/properties/checkpoints"), checkpoints);
         let anchors = of("/properties/checkpoints/properties/anchors/items");
         assert_eq!(anchors, all(&checkpoints::ANCHOR));
+        assert_eq!(of("/properties/gateway"), all(&gateway::GATEWAY));
+        let tls = of("/properties/gateway/properties/tls");
+        assert_eq!(tls, all(&reading::TLS));
         assert_eq!(of("/properties/reads"), all(&reads::READS));
         assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
         assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));

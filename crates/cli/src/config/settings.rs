@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::checkpoints::CheckpointSettings;
+use super::gateway::GatewaySettings;
 use super::mistake::Place;
 use super::notify::{RouteSettings, SinkSettings};
 use super::reads::ReadsSettings;
@@ -28,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) traces: Option<TracesSettings>,
     /// The checkpoints of the journal, if any are made.
     pub(crate) checkpoints: Option<CheckpointSettings>,
+    /// The gateway, if there is one.
+    pub(crate) gateway: Option<GatewaySettings>,
     /// The recording of reads.
     pub(crate) reads: ReadsSettings,
     /// The sinks of notifications.
@@ -48,12 +51,19 @@ pub(crate) struct KeySettings {
 }
 
 /// The certificate of the service. Both files or none are set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TlsSettings {
     /// The file of the certificate and of those that signed it, in PEM.
     pub(crate) certificate: Option<Given<PathBuf>>,
     /// The file of the private key, in PEM.
     pub(crate) key: Option<Given<PathBuf>>,
+}
+
+impl TlsSettings {
+    /// True if a file is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.certificate.is_some() || self.key.is_some()
+    }
 }
 
 /// The ways to prove who sends a request.
@@ -165,6 +175,23 @@ pub(crate) struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// An agent without any setting, as the one that a gateway has by itself.
+    pub(super) fn bare(place: Place) -> AgentSettings {
+        AgentSettings {
+            place,
+            model: None,
+            endpoint: None,
+            api_version: None,
+            instruction: None,
+            sealed: None,
+            record_transcripts: None,
+            tools: Vec::new(),
+            policies: None,
+            mcp: Vec::new(),
+            client_tools: Vec::new(),
+        }
+    }
+
     /// True if the settings are the same but for the policies.
     pub(crate) fn equals_but_for_policies(&self, other: &AgentSettings) -> bool {
         self.but_for_policies() == other.but_for_policies()

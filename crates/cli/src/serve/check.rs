@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::behind::{checkpoints, traces};
-use super::tls::Certificate;
-use super::{key_store, notify, proxy_socket, token_file};
+use super::listening::{Certificate, proxy_mistake};
+use super::{gateway, key_store, notify, token_file};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
@@ -76,6 +76,7 @@ async fn all(config: &Config) -> Vec<Mistake> {
     mistakes.extend(config.unreachable());
     mistakes.extend(traces::mistakes(config));
     mistakes.extend(checkpoints::mistakes(config));
+    mistakes.extend(gateway::mistakes(config));
     mistakes.extend(notify::mistakes(config));
     mistakes.extend(notify::unusable_files(config));
     mistakes.extend(config::silent_routes(settings, &agents));
@@ -83,15 +84,11 @@ async fn all(config: &Config) -> Vec<Mistake> {
     mistakes.extend(identities.err().into_iter().flatten());
     mistakes.extend(config::programs(&agents));
     mistakes.extend(config::grants(settings, &agents));
-    mistakes.extend(
-        settings
-            .access
-            .proxy
-            .as_ref()
-            .and_then(proxy_socket::mistake),
-    );
+    mistakes.extend(settings.access.proxy.as_ref().and_then(proxy_mistake));
     mistakes.extend(config::registered(settings, &agents).await);
-    mistakes.extend(Certificate::read(&settings.tls).err().into_iter().flatten());
+    for tls in [&settings.tls, settings.gateway_tls()] {
+        mistakes.extend(Certificate::read(tls).err().into_iter().flatten());
+    }
     mistakes.extend(settings.keys.as_ref().and_then(key_store::mistake));
     let tokens = token_file::open(config).and_then(|it| it.list().map_err(token_file::failed));
     match (tokens, &settings.access.tokens) {

@@ -101,7 +101,7 @@ impl Init {
 }
 
 /// Refuses a path at which there is something.
-fn vacant(path: &Path) -> Result<(), Failure> {
+pub(super) fn vacant(path: &Path) -> Result<(), Failure> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::io(format!("read {}", shown(path)), &error)),

@@ -1,10 +1,11 @@
-//! The options of `recount serve` that name its configuration, or override it.
+//! The options of `recount serve` and `recount gateway` that name its configuration, or override it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
+use super::gateway::Overrides;
 use crate::config::{Config, Given};
 use crate::failures::Failure;
 
@@ -13,13 +14,16 @@ use crate::failures::Failure;
 pub(crate) struct Options {
     /// The configuration; default: recount.toml, if there is one.
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
     /// The address to listen on; port 0 means any free port.
     #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
+    pub(super) listen: Option<SocketAddr>,
     /// The directory of the journal, created if there is none.
     #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
+    pub(super) journal: Option<PathBuf>,
+    /// The options of `recount gateway`.
+    #[arg(skip)]
+    pub(super) gateway: Option<Overrides>,
 }
 
 impl Options {
@@ -31,6 +35,9 @@ impl Options {
         }
         if let Some(journal) = &self.journal {
             config.settings.journal = Some(Given::option("--journal", journal.clone()));
+        }
+        if let Some(overrides) = &self.gateway {
+            overrides.apply(&mut config.settings);
         }
         Ok(config)
     }

@@ -9,8 +9,8 @@ use tokio::net::TcpListener;
 
 use super::agents::Ready;
 use super::behind::reads::{self, Reads};
-use super::connections::{ConnectionLimits, Connections, Door};
 use super::key_store;
+use super::listening::{ConnectionLimits, Connections, Door, Encryption};
 use super::reload::Reloader;
 use crate::config::{self, Config};
 use crate::failures::{Exit, Failure, IN_USE};
@@ -175,7 +175,8 @@ pub(crate) struct Loopback {
 pub(crate) async fn loopback(service: &Service) -> Result<Loopback, Failure> {
     let (listener, address) = bind((Ipv4Addr::LOCALHOST, 0).into()).await?;
     let router = service.clone().router();
-    let connections = Connections::accept(vec![Door::Tcp(listener)], router, None, LOOPBACK_LIMITS);
+    let doors = vec![Door::Tcp(listener, Encryption::None)];
+    let connections = Connections::accept(doors, router, LOOPBACK_LIMITS);
     Ok(Loopback {
         address,
         connections,

@@ -62,6 +62,9 @@ struct Create {
     /// The only tool that the token may call and claim; may be given several times.
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
+    /// The only model that the token may use at the gateway; may be given several times.
+    #[arg(long = "model", value_name = "NAME")]
+    models: Vec<String>,
     /// A group of the person, as `approvers` of a tool name it; may be given several times.
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<String>,
@@ -176,6 +179,9 @@ impl Create {
             grant = grant.with_label(key, value);
         }
         grant = self.tools.iter().fold(grant, Grant::of_tool);
+        // The vendors write `models/NAME`, and more collections in front of it.
+        let models = self.models.iter().filter_map(|it| it.rsplit('/').next());
+        grant = models.fold(grant, Grant::of_model);
         let mut new = NewToken::new(self.name).grant(grant);
         new = self.groups.into_iter().fold(new, NewToken::group);
         new = self.approver_roles.into_iter().fold(new, NewToken::role);
@@ -283,6 +289,10 @@ fn in_words(grant: &Grant) -> String {
     if let Some(tools) = &grant.tools {
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
         text.push_str(&format!(" for the tools {}", tools.join(" and ")));
+    }
+    if let Some(models) = &grant.models {
+        let models: Vec<&str> = models.iter().map(String::as_str).collect();
+        text.push_str(&format!(" with the models {}", models.join(" and ")));
     }
     text
 }

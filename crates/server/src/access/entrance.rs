@@ -335,6 +335,39 @@ impl Access {
         counted.err().unwrap_or(problem)
     }
 
+    /// Returns the principal of a token of the store, as a gateway for another protocol has it from
+    /// its client. The attempt counts as a request, or as a failure of the peer.
+    ///
+    /// ```
+    /// use recount_server::{Access, Code};
+    /// let refused = Access::none().admit_token("rct_unknown", None);
+    /// assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+    /// ```
+    ///
+    /// # Errors
+    /// A problem if the token is not valid now, or if there were too many requests or failures.
+    pub fn admit_token(&self, token: &str, peer: Option<Peer>) -> Result<Principal, Problem> {
+        let now = self.clock.now();
+        let store = self.tokens.as_ref();
+        let store = store.filter(|_| token.starts_with(TOKEN_PREFIX));
+        let Some(principal) = store.and_then(|it| it.recognise(token, now)) else {
+            let counted = self.counted.failure(peer, now);
+            return Err(counted.err().unwrap_or_else(unauthenticated));
+        };
+        self.counted.request(&principal, now)?;
+        Ok(principal)
+    }
+
+    /// True if the store has a token that is valid now and whose SHA-256 has these hexadecimal
+    /// digits.
+    #[must_use]
+    pub fn has_token(&self, sha256: &str) -> bool {
+        let hash = SecretHash::of_hex(sha256);
+        let store = self.tokens.as_ref();
+        let known = store.zip(hash);
+        known.is_some_and(|(store, hash)| store.recognise_by_hash(hash, self.clock.now()).is_some())
+    }
+
     /// True if the request tries to prove its sender.
     fn has_credentials(&self, request: &Parts) -> bool {
         let headers = &request.headers;

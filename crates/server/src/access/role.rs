@@ -176,6 +176,11 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub tools: Option<BTreeSet<String>>,
+    /// The only models that clients of a gateway may use with the grant. `None`, and omitted: any
+    /// model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub models: Option<BTreeSet<String>>,
 }
 
 impl Grant {
@@ -193,6 +198,7 @@ impl Grant {
             agents: AgentScope::Any,
             labels: BTreeMap::new(),
             tools: None,
+            models: None,
         }
     }
 
@@ -227,6 +233,21 @@ impl Grant {
         let mut tools = self.tools.unwrap_or_default();
         tools.insert(tool.into());
         self.tools = Some(tools);
+        self
+    }
+
+    /// The grant with this model only, or beside the models that were given before.
+    ///
+    /// ```
+    /// use recount_server::{Grant, Role};
+    /// let live = Grant::everywhere(Role::Client).of_model("gemini-3.8-live");
+    /// assert!(live.models.is_some_and(|it| it.contains("gemini-3.8-live")));
+    /// ```
+    #[must_use]
+    pub fn of_model(mut self, model: impl Into<String>) -> Grant {
+        let mut models = self.models.unwrap_or_default();
+        models.insert(model.into());
+        self.models = Some(models);
         self
     }
 

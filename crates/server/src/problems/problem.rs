@@ -1,6 +1,7 @@
 //! Problem details (RFC 9457): the body of every response that is no success.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderValue, header};
@@ -129,6 +130,12 @@ impl Problem {
     #[must_use]
     pub fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// The time after which a client should try again.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.0.retry_after_s)
     }
 
     /// The description of this problem, in one line.

@@ -63,6 +63,10 @@ pub struct Call {
     pub phase: Phase,
     /// The time since which the call waits: when it was received, asked about, or paused.
     pub since: Timestamp,
+    /// The beginning of the wait for a person or a result. Removed once the time for which the wait
+    /// is not acknowledged has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacknowledged_since: Option<Timestamp>,
     /// The number of starts of the tool.
     pub attempts: u32,
     /// The contract that a person was asked about.

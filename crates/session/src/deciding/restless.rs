@@ -99,7 +99,8 @@ fn affected(session: &Session, fact: &Fact) -> Affected {
             Deadline::Run { call, .. }
             | Deadline::Confirmation { call, .. }
             | Deadline::Retry { call, .. }
-            | Deadline::Lease { call, .. } => call,
+            | Deadline::Lease { call, .. }
+            | Deadline::Acknowledgement { call } => call,
         }),
         Observation::ConfirmationAnswered(it) => {
             let request = session.requests.get(&it.request);

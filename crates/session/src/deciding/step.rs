@@ -8,7 +8,7 @@ use super::restless;
 use crate::calls::call::{Call, Phase};
 use crate::record::decision::{About, CancelReason, Decision};
 use crate::record::event::{Event, Fact};
-use crate::record::observation::{DeadlinePassed, Observation, Speaker};
+use crate::record::observation::{Deadline, DeadlinePassed, Observation, Speaker};
 use crate::reducers::asking::{approvers, confirmation, gate, hooks, standing};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, claims, in_place, pausing};
@@ -143,8 +143,7 @@ pub fn owed_about(session: &Session, calls: &[Seq], responses: &[Seq]) -> Vec<Ef
     let calls = calls.iter();
     let calls = calls.filter_map(|seq| Some((seq, session.calls.get(seq)?)));
     for (seq, call) in calls.clone() {
-        confirmation::owed(*seq, call, &mut effects);
-        tracker::owed(session, *seq, call, &mut effects);
+        owed_for_call(session, *seq, call, &mut effects);
     }
     let responses = responses.iter();
     let responses = responses.filter_map(|seq| Some((seq, session.deliveries.get(seq)?)));
@@ -155,9 +154,14 @@ pub fn owed_about(session: &Session, calls: &[Seq], responses: &[Seq]) -> Vec<Ef
 
 fn owed_for_calls(session: &Session, effects: &mut Vec<Effect>) {
     for (seq, call) in &session.calls {
-        confirmation::owed(*seq, call, effects);
-        tracker::owed(session, *seq, call, effects);
+        owed_for_call(session, *seq, call, effects);
     }
+}
+
+fn owed_for_call(session: &Session, seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
+    confirmation::owed(seq, call, effects);
+    acknowledgement::owed(session, seq, call, effects);
+    tracker::owed(session, seq, call, effects);
 }
 
 /// Lists the deadlines that have passed by `now` and are not on record.
@@ -167,7 +171,7 @@ fn owed_for_calls(session: &Session, effects: &mut Vec<Effect>) {
 pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
     let due = |effect| match effect {
         Effect::ArmTimer { deadline, due_us } if due_us <= now => {
-            Some(DeadlinePassed { deadline, due_us }.into())
+            Some(DeadlinePassed { deadline, due_us })
         }
         Effect::ArmTimer { .. }
         | Effect::RunTool { .. }
@@ -181,7 +185,21 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
     // Only calls have deadlines, so the deliveries need no check.
     let mut effects = Vec::new();
     owed_for_calls(session, &mut effects);
-    effects.into_iter().filter_map(due).collect()
+    let mut overdue: Vec<Observation> = Vec::new();
+    let mut expired = None;
+    for passed in effects.into_iter().filter_map(due) {
+        match passed.deadline {
+            Deadline::Confirmation { call, .. } => expired = Some(call),
+            // The call ends with its request, so there is nothing left to acknowledge.
+            Deadline::Acknowledgement { call } if expired == Some(call) => continue,
+            Deadline::Acknowledgement { .. }
+            | Deadline::Run { .. }
+            | Deadline::Retry { .. }
+            | Deadline::Lease { .. } => {}
+        }
+        overdue.push(passed.into());
+    }
+    overdue
 }
 
 /// Folds one fact into the session.

@@ -69,6 +69,15 @@ pub struct PolicySet {
     /// `{"status":"awaiting_confirmation","tool":"refund"}`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
+    /// The time for which a waiting call is not acknowledged, if its tool sets none. `None`: it is
+    /// acknowledged at once.
+    #[serde(
+        default,
+        rename = "acknowledge_after_ms",
+        with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub acknowledge_after: Option<Duration>,
     /// The delivery of an outcome while there is no connection.
     #[serde(default, skip_serializing_if = "OnSettled::is_park")]
     pub on_settled: OnSettled,
@@ -116,10 +125,17 @@ impl PolicySet {
         self.tools.get(tool).unwrap_or(&ToolPolicy::DEFAULT)
     }
 
-    /// True if a program that knows only rules 1 would overlook a limit of this set.
+    /// The time for which a waiting call of the tool is not acknowledged.
+    pub(crate) fn acknowledge_after(&self, tool: &str) -> Option<Duration> {
+        self.of(tool).acknowledge_after.or(self.acknowledge_after)
+    }
+
+    /// True if a program that knows only rules 1 would overlook a limit or a wait of this set.
     pub(crate) fn needs_rules_2(&self) -> bool {
         let limited = self.max_open_requests.is_some() || self.answers_per_minute.is_some();
-        limited || self.tools.values().any(ToolPolicy::needs_rules_2)
+        limited
+            || self.acknowledge_after.is_some()
+            || self.tools.values().any(ToolPolicy::needs_rules_2)
     }
 
     /// Returns the phase of this name.
@@ -174,6 +190,7 @@ mod tests {
             timeout: Some(Duration::from_secs(30)),
             response: ResponseShape::Envelope,
             acknowledges: true,
+            acknowledge_after: Some(Duration::from_secs(10)),
             on_settled: OnSettled::Connect,
             hooks: Hooks {
                 on_tool_call: true,
@@ -184,7 +201,8 @@ mod tests {
         assert_eq!(
             String::from_utf8_lossy(&set.to_bytes()),
             concat!(
-                r#"{"acknowledges":true,"answers_per_minute":6,"calls_per_message_max":128,"#,
+                r#"{"acknowledge_after_ms":10000,"acknowledges":true,"#,
+                r#""answers_per_minute":6,"calls_per_message_max":128,"#,
                 r#""hooks":{"on_tool_call":true},"max_open_requests":20,"#,
                 r#""on_settled":"connect","open_calls_max":1000,"phases":["#,
                 r#"{"instruction":"Verify.","name":"verify","tools":["a"],"#,

@@ -46,6 +46,8 @@ pub struct PolicyChanges {
     pub answers_per_minute: Option<Option<u32>>,
     /// The time limit of inline calls whose tool sets none.
     pub timeout: Option<Option<Duration>>,
+    /// The time for which a waiting call is not acknowledged, if its tool sets none.
+    pub acknowledge_after: Option<Option<Duration>>,
     /// All phases of the conversation.
     pub phases: Option<Vec<PhaseDeclaration>>,
     /// The changes for every tool.
@@ -75,6 +77,8 @@ pub struct ToolPolicyChanges {
     pub quorum: Option<Option<u32>>,
     /// The words that the model receives at once while an approver decides.
     pub acknowledge: Option<Option<Value>>,
+    /// The time for which a waiting call is not acknowledged.
+    pub acknowledge_after: Option<Option<Duration>>,
     /// True if the reason of a denial is not sent to the model.
     pub keep_reason: Option<bool>,
     /// The maximum number of open confirmation requests about calls of the tool.
@@ -157,6 +161,7 @@ impl PolicyChanges {
         set.max_open_requests = self.max_open_requests.unwrap_or(set.max_open_requests);
         set.answers_per_minute = self.answers_per_minute.unwrap_or(set.answers_per_minute);
         set.timeout = self.timeout.unwrap_or(set.timeout);
+        set.acknowledge_after = self.acknowledge_after.unwrap_or(set.acknowledge_after);
         if let Some(phases) = &self.phases {
             set.phases.clone_from(phases);
         }
@@ -204,6 +209,7 @@ impl ToolPolicyChanges {
         set(&mut terms.max_open_requests, &self.max_open_requests);
         policy.gate_terms = terms.into();
         set(&mut policy.acknowledgement, &self.acknowledge);
+        set(&mut policy.acknowledge_after, &self.acknowledge_after);
         set(&mut policy.withdraw_on_cancel, &self.withdraw_on_cancel);
         set(&mut policy.timeout, &self.timeout);
         set(&mut policy.in_doubt, &self.in_doubt);

@@ -30,6 +30,13 @@ pub(super) struct Stored {
     confirm: Option<StoredGate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     acknowledgement: Option<Value>,
+    #[serde(
+        default,
+        with = "milliseconds",
+        rename = "acknowledge_after_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    acknowledge_after: Option<Duration>,
     #[serde(default, skip_serializing_if = "Repeats::is_run")]
     repeats: Repeats,
     #[serde(default, skip_serializing_if = "InDoubt::is_settle_unknown")]
@@ -121,6 +128,7 @@ impl From<Stored> for ToolPolicy {
             }
             .into(),
             acknowledgement: stored.acknowledgement,
+            acknowledge_after: stored.acknowledge_after,
             repeats: stored.repeats,
             in_doubt: stored.in_doubt,
             withdraw_on_cancel: stored.withdraw_on_cancel,
@@ -172,6 +180,7 @@ impl From<ToolPolicy> for Stored {
             cache: policy.cache.then_some(StoredCache { max_age }),
             confirm: policy.confirm.then_some(gate),
             acknowledgement: policy.acknowledgement,
+            acknowledge_after: policy.acknowledge_after,
             repeats: policy.repeats,
             in_doubt: policy.in_doubt,
             withdraw_on_cancel: policy.withdraw_on_cancel,

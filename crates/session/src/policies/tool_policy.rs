@@ -44,6 +44,9 @@ pub struct ToolPolicy {
     /// The response that the model receives at once for a call that waits for approval, if such
     /// calls are acknowledged.
     pub acknowledgement: Option<Value>,
+    /// The time for which a waiting call is not acknowledged. It begins with the question or the
+    /// pause. `None`: the time of the policy set.
+    pub acknowledge_after: Option<Duration>,
     /// The rule for a call that the model makes again while the first one has not ended.
     pub repeats: Repeats,
     /// The rule for a call that was cut off between its start and its result.
@@ -130,6 +133,7 @@ impl ToolPolicy {
         confirm_message: None,
         gate_terms: OptionalGateTerms::NONE,
         acknowledgement: None,
+        acknowledge_after: None,
         repeats: Repeats::Run,
         in_doubt: InDoubt::SettleUnknown,
         withdraw_on_cancel: false,
@@ -183,6 +187,7 @@ impl ToolPolicy {
             }),
             gate_terms: gate_terms.into(),
             acknowledgement: self.acknowledgement.or(other.acknowledgement),
+            acknowledge_after: less(self.acknowledge_after, other.acknowledge_after),
             repeats: self.repeats.max(other.repeats),
             in_doubt: match (self.in_doubt, other.in_doubt) {
                 (InDoubt::SettleUnknown, rule) | (rule, InDoubt::SettleUnknown) => rule,
@@ -221,10 +226,14 @@ impl ToolPolicy {
         }
     }
 
-    /// True if a program that knows only rules 1 would let calls run that this policy holds.
+    /// True if a program that knows only rules 1 would let calls run that this policy holds, or
+    /// would acknowledge them too early.
     pub(crate) fn needs_rules_2(&self) -> bool {
         let terms = &self.gate_terms;
         let limits = terms.max_open_requests.is_some();
+        if self.acknowledge_after.is_some() {
+            return true;
+        }
         self.confirm && (terms.restrict_answers() || terms.may_allow_for_session || limits)
     }
 

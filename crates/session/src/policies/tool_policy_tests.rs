@@ -27,6 +27,7 @@ fn full() -> ToolPolicy {
         }
         .into(),
         acknowledgement: Some(json!({"status": "wait"})),
+        acknowledge_after: Some(Duration::from_secs(10)),
         repeats: Repeats::PendingTicket,
         in_doubt: InDoubt::Retry,
         withdraw_on_cancel: true,
@@ -58,7 +59,8 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
         r#""may_allow_for_session":true,"#,
         r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2,"#,
         r#""max_open_requests":4},"#,
-        r#""acknowledgement":{"status":"wait"},"repeats":"pending_ticket","in_doubt":"retry","#,
+        r#""acknowledgement":{"status":"wait"},"acknowledge_after_ms":10000,"#,
+        r#""repeats":"pending_ticket","in_doubt":"retry","#,
         r#""withdraw_on_cancel":true,"interim_status":true,"progress":"told","#,
         r#""background":{"scheduling":"SILENT"},"retry":{"attempts_max":3,"backoff_ms":200},"#,
         r#""limits":{"per_session":10,"per_minute":3},"phases":["negotiate"],"#,
@@ -84,6 +86,7 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
     let other = ToolPolicy {
         timeout: Some(Duration::from_millis(70)),
         cache_max_age: Some(Duration::from_secs(5)),
+        acknowledge_after: Some(Duration::from_secs(20)),
         in_doubt: InDoubt::Ask,
         background: Some(Background {
             scheduling: FunctionResponseScheduling::Interrupt,

@@ -357,6 +357,12 @@ pub enum Deadline {
         /// The number of the start.
         attempt: u32,
     },
+    /// The end of the time for which a waiting call is not acknowledged. Rules 2 must be in force,
+    /// because the policy that sets the time needs them.
+    Acknowledgement {
+        /// The call.
+        call: Seq,
+    },
 }
 
 /// `model_output_received`: text of the model.

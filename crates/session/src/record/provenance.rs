@@ -154,7 +154,8 @@ impl Observation {
             Observation::DeadlinePassed(it) => Provenance::of(Clock).about(match it.deadline {
                 Deadline::Run { call, .. }
                 | Deadline::Retry { call, .. }
-                | Deadline::Lease { call, .. } => call,
+                | Deadline::Lease { call, .. }
+                | Deadline::Acknowledgement { call } => call,
                 Deadline::Confirmation { request, .. } => request,
             }),
         }

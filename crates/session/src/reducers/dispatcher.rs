@@ -73,6 +73,7 @@ pub(crate) fn call_received(session: &mut Session, seq: Seq, it: &FunctionCallRe
         flaw,
         phase: Phase::Received,
         since: session.at,
+        unacknowledged_since: None,
         attempts: 0,
         contract: None,
         gate_passed: None,

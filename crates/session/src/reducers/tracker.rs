@@ -18,8 +18,8 @@ use super::earlier::cache::{self, Alternative};
 use super::ending::closing;
 use super::running::attempts::{running, time_limit};
 use super::running::{agents, claims, in_place, pausing, progress};
-use super::telling::conversation;
 use super::telling::responses::{engine_response, error};
+use super::telling::{acknowledgement, conversation};
 use crate::calls::call::{Call, Leave, Phase};
 use crate::calls::claim::ClaimState;
 use crate::calls::settled::Supplied;
@@ -305,6 +305,7 @@ pub(crate) fn tool_paused(session: &mut Session, seq: Seq, it: &ToolPaused) {
     }
     if let Some(call) = in_place::reporting(session, it.call, it.attempt) {
         call.since = at;
+        call.unacknowledged_since = Some(at);
         call.phase = Phase::Paused {
             interim: it.interim.as_ref().map(|_| seq),
         };
@@ -368,6 +369,7 @@ pub(crate) fn deadline_passed(session: &mut Session, deadline: Deadline) {
             confirmation::deadline_passed(session, call, request)
         }
         Deadline::Lease { call, attempt } => claims::lease_passed(session, call, attempt),
+        Deadline::Acknowledgement { call } => acknowledgement::deadline_passed(session, call),
     }
 }
 

@@ -113,7 +113,8 @@ impl Effect {
                 Deadline::Run { call, .. }
                 | Deadline::Confirmation { call, .. }
                 | Deadline::Retry { call, .. }
-                | Deadline::Lease { call, .. } => Some(*call),
+                | Deadline::Lease { call, .. }
+                | Deadline::Acknowledgement { call } => Some(*call),
             },
             Effect::SendInstruction { .. } | Effect::Connect => None,
         }

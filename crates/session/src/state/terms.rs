@@ -19,6 +19,9 @@ pub struct Terms {
     pub policies_hash: Option<ObjectHash>,
     /// The setting that enforces or waives confirmation gates.
     pub gates: Gates,
+    /// True if a policy sets a time for which waiting calls are not acknowledged. Most sets have
+    /// none, and then no waiting call looks its policy up.
+    pub(crate) delays_acknowledgements: bool,
     /// The precomputed hashes of gated and cached tools. Requests for gated tools contain them, and
     /// cached results are compared with them.
     hashes: BTreeMap<String, Hashes>,
@@ -60,8 +63,11 @@ impl Terms {
                 };
                 Some((name.clone(), hashes))
             });
+        let mut tools = policies.tools.values();
+        let by_tool = tools.any(|policy| policy.acknowledge_after.is_some());
         Terms {
             hashes: hashes.collect(),
+            delays_acknowledgements: policies.acknowledge_after.is_some() || by_tool,
             catalog,
             policies,
             policies_hash,

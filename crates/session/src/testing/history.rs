@@ -300,7 +300,8 @@ impl History {
             let (Deadline::Run { call, .. }
             | Deadline::Confirmation { call, .. }
             | Deadline::Retry { call, .. }
-            | Deadline::Lease { call, .. }) = deadline;
+            | Deadline::Lease { call, .. }
+            | Deadline::Acknowledgement { call }) = deadline;
             (call == self.call).then_some(DeadlinePassed { deadline, due_us })
         });
         let due = self.expected(due, "no timer is armed for the call");

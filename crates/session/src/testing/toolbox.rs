@@ -327,6 +327,13 @@ impl Toolbox {
         self
     }
 
+    /// Acknowledges calls that wait for approval, and not before they have waited for this time.
+    #[must_use]
+    pub fn acknowledges_after_ms(mut self, ms: u64) -> Toolbox {
+        self.policies.acknowledge_after = Some(Duration::from_millis(ms));
+        self.acknowledges()
+    }
+
     /// Sets the delivery of outcomes while there is no connection.
     #[must_use]
     pub fn on_settled(mut self, choice: OnSettled) -> Toolbox {

@@ -109,7 +109,9 @@ impl Claims {
                     passed.then(|| self.end(call, Some(attempt), How::InDoubt))?
                 }
                 Deadline::Run { call, attempt } => self.end(call, Some(attempt), How::Over),
-                Deadline::Confirmation { .. } | Deadline::Retry { .. } => None,
+                Deadline::Confirmation { .. }
+                | Deadline::Retry { .. }
+                | Deadline::Acknowledgement { .. } => None,
             },
             Observation::ToolReturned(it) => self.end(it.call, Some(it.attempt), How::Over),
             _ => None,

@@ -9,6 +9,7 @@ use recount_session::{
 };
 
 use super::Verdict;
+use super::acknowledging::Quiet;
 use super::agents::Asked;
 use super::claims::Claims;
 use super::dialling::Dialling;
@@ -47,6 +48,9 @@ pub(crate) fn owed_is_what_the_records_left_unsettled(recording: &Recording) -> 
     let mut debts = Debts::default();
     for ((facts, session), batch) in recording.steps.iter().zip(recording.batches()) {
         for fact in batch {
+            if debts.quiet.is_early(recording, debts.attached, fact) {
+                return Err(format!("acknowledged too early: {fact:?}"));
+            }
             debts.read(recording, fact);
         }
         let mut found = owed(session);
@@ -159,7 +163,13 @@ pub(crate) fn open_work_names_what_is_open(recording: &Recording) -> Verdict {
                     let due = &mut by_owed.entry(call).or_default().1;
                     *due = Some(due.map_or(due_us, |first: Timestamp| first.min(due_us)));
                 }
-                Effect::RunTool { .. }
+                // Without a connection there is no model to tell, so the index need not wake the
+                // session for it.
+                Effect::ArmTimer {
+                    deadline: Deadline::Acknowledgement { .. },
+                    ..
+                }
+                | Effect::RunTool { .. }
                 | Effect::AskHook { .. }
                 | Effect::SendResponse { .. }
                 | Effect::SendInstruction { .. }
@@ -204,6 +214,8 @@ struct Debts<'r> {
     /// The record of the tools in force, of a runner that is attached or not.
     attached: Option<Seq>,
     waits: BTreeMap<(Seq, u32), Timestamp>,
+    /// The calls whose waits are not acknowledged yet.
+    quiet: Quiet,
     questions: BTreeMap<Seq, (Seq, Option<Timestamp>)>,
     responses: BTreeMap<Seq, (Seq, Route, bool)>,
     /// The responses that were issued without a connection and need one.
@@ -268,6 +280,7 @@ impl<'r> Debts<'r> {
             self.runs.retain(|(call, _), _| *call != ended);
             self.waits.retain(|(call, _), _| *call != ended);
             self.questions.retain(|_, (call, _)| *call != ended);
+            self.quiet.ends(ended);
             self.ended.insert(ended);
         }
     }
@@ -330,7 +343,11 @@ impl<'r> Debts<'r> {
             // A client's run does not pause or ask.
             Observation::ToolPaused(it) if self.claims.holds(it.call) => {}
             Observation::ToolAsked(it) if self.claims.holds(it.call) => {}
-            Observation::ToolPaused(it) => _ = self.runs.remove(&(it.call, it.attempt)),
+            Observation::ToolPaused(it) => {
+                if self.runs.remove(&(it.call, it.attempt)).is_some() {
+                    self.quiet.begins(it.call, fact.at);
+                }
+            }
             Observation::ToolAsked(it) if !it.in_place => {
                 self.runs.remove(&(it.call, it.attempt));
             }
@@ -340,6 +357,9 @@ impl<'r> Debts<'r> {
                 }
                 Deadline::Run { .. } | Deadline::Lease { .. } => {}
                 Deadline::Retry { call, attempt } => _ = self.waits.remove(&(call, attempt)),
+                Deadline::Acknowledgement { call } => {
+                    self.quiet.passed(recording, self.attached, call, fact.at);
+                }
                 Deadline::Confirmation { call, request } => {
                     self.questions
                         .retain(|at, (of, _)| (*at, *of) != (request, call));
@@ -422,9 +442,13 @@ impl<'r> Debts<'r> {
             }
             Decision::ConfirmationRequested(it) => {
                 self.questions.insert(fact.seq, (it.call, it.expires_at_us));
+                self.quiet.begins(it.call, fact.at);
             }
             Decision::ConfirmationReopened(it) => {
-                self.questions.remove(&it.request);
+                // A question that replaces an open one continues its wait.
+                if self.questions.remove(&it.request).is_none() {
+                    self.quiet.begins(it.question.call, fact.at);
+                }
                 self.questions
                     .insert(fact.seq, (it.question.call, it.question.expires_at_us));
             }
@@ -502,6 +526,11 @@ impl<'r> Debts<'r> {
             let deadline = Deadline::Confirmation { call, request };
             effects.extend(due.map(|due_us| Effect::ArmTimer { deadline, due_us }));
         }
+        let expiries = self.questions.values().copied().collect();
+        effects.extend(
+            self.quiet
+                .timers(recording, self.attached, session, &expiries),
+        );
         let untold = self
             .connects
             .iter()

@@ -1,5 +1,6 @@
 //! Laws for every history, whether generated or read from a journal.
 
+pub(crate) mod acknowledging;
 pub(crate) mod agents;
 pub(crate) mod answers;
 pub(crate) mod asking;

@@ -942,6 +942,10 @@ impl World {
                 runner: None,
                 response,
             }),
+            7 if which.is_multiple_of(2) => self.observe(DeadlinePassed {
+                deadline: Deadline::Acknowledgement { call },
+                due_us,
+            }),
             7 => self.observe(DeadlinePassed {
                 deadline: Deadline::Retry { call, attempt },
                 due_us,

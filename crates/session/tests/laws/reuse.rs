@@ -100,7 +100,10 @@ fn fails(model: &Model<'_>, fact: &Fact) -> Option<Seq> {
         }
         Observation::DeadlinePassed(it) => match it.deadline {
             Deadline::Run { call, attempt } => (call, attempt),
-            Deadline::Confirmation { .. } | Deadline::Retry { .. } | Deadline::Lease { .. } => {
+            Deadline::Confirmation { .. }
+            | Deadline::Retry { .. }
+            | Deadline::Lease { .. }
+            | Deadline::Acknowledgement { .. } => {
                 return None;
             }
         },

@@ -47,6 +47,11 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
             };
             policy.withdraw_on_cancel = rules & 64 != 0;
             policy.timeout = (rules & 32 != 0).then_some(Duration::from_millis(4));
+            policy.acknowledge_after = match rules / 64 {
+                2 => Some(Duration::from_millis(3)),
+                3 => Some(Duration::from_millis(12)),
+                _ => None,
+            };
             policy.progress = match rules / 4 % 4 {
                 0 => Some(Progress::ExtendsTimeout),
                 1 => Some(Progress::Told),
@@ -92,7 +97,10 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         tools = tools.gates_waived("asked for by the embedder");
     }
     if limits / 32 % 2 == 1 {
-        tools = tools.acknowledges();
+        tools = match dice[13] / 64 {
+            1 => tools.acknowledges_after_ms(6),
+            _ => tools.acknowledges(),
+        };
     }
     tools = tools.on_settled(match limits / 64 {
         0 | 1 => OnSettled::Park,

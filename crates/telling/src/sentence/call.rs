@@ -151,5 +151,9 @@ pub(super) fn deadline_passed(it: &DeadlinePassed, names: &Names) -> (String, To
             format!("retry of {} due, attempt {attempt}", names.call(call)),
             Tone::Quiet,
         ),
+        Deadline::Acknowledgement { call } => (
+            format!("acknowledgement of {} due", names.call(call)),
+            Tone::Quiet,
+        ),
     }
 }

@@ -290,9 +290,9 @@ impl Calls {
         match deadline {
             Deadline::Run { call, .. } => self.enter(call, State::Judged, at, MarkKind::Other),
             Deadline::Lease { call, .. } => self.enter(call, State::InDoubt, at, MarkKind::Other),
-            Deadline::Retry { call, .. } | Deadline::Confirmation { call, .. } => {
-                self.mark(call, at, MarkKind::Other)
-            }
+            Deadline::Retry { call, .. }
+            | Deadline::Confirmation { call, .. }
+            | Deadline::Acknowledgement { call } => self.mark(call, at, MarkKind::Other),
         }
     }
 

@@ -7,8 +7,8 @@ use super::*;
 use crate::approval::confirmation::StaticConfirmation;
 use crate::kinds::simple::SimpleTool;
 use crate::tools::t::T;
-use recount_session::S;
 use recount_session::policy::ToolPolicy;
+use recount_session::{InDoubt, S};
 
 fn tool(name: &str) -> Toolset {
     T::simple(name, "Does it", |_| async { Ok(json!({})) })
@@ -135,6 +135,7 @@ fn impossible_policies_are_all_reported_at_once() {
     let zero = Duration::ZERO;
     let set = T::cached_for(tool("age"), zero)
         | T::confirm_within(tool("expiry"), "", zero)
+        | T::acknowledge_after(tool("silence"), zero)
         | T::idempotent(T::retry(tool("once"), 1, zero))
         | T::limit_per_minute(T::limit_per_session(tool("never"), 0), 0)
         | T::max_open_requests(T::confirm(tool("unasked"), ""), 0)
@@ -151,6 +152,7 @@ fn impossible_policies_are_all_reported_at_once() {
         [
             "tool \"age\": cached_for: expected at least 1 ms, found 0",
             "tool \"expiry\": confirm_within: expected at least 1 ms, found 0",
+            "tool \"silence\": acknowledge_after: expected at least 1 ms, found 0",
             "tool \"once\": retry: expected at least 2 attempts, the first one counted, found 1",
             "tool \"never\": limit_per_session: expected at least 1, found 0",
             "tool \"never\": limit_per_minute: expected at least 1, found 0",
@@ -190,6 +192,25 @@ fn setting_of_a_missing_policy_is_a_mistake() {
     );
     let held = T::cached(T::confirm(loose(), ""));
     assert!(ToolDispatcher::new().register(held).is_ok());
+}
+
+#[test]
+fn acknowledgement_after_a_time_needs_calls_that_wait() {
+    let schema = || json!({"type": "object"});
+    let ship = || T::client("ship", "Ships", schema());
+    let after = |tool| T::acknowledge_after(tool, Duration::from_secs(10));
+    assert_eq!(
+        mistakes(after(ship())),
+        ["tool \"ship\": acknowledge_after makes no sense: no call of the tool waits for a person"]
+    );
+    for waits in [
+        T::confirm(ship(), "Ship?"),
+        T::in_doubt(ship(), InDoubt::Ask),
+        // Such a tool may pause or ask by itself.
+        tool("a"),
+    ] {
+        assert!(ToolDispatcher::new().register(after(waits)).is_ok());
+    }
 }
 
 fn of_the_service() -> Toolset {

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
-use recount_session::{Approvers, DEPTH_MAX, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy};
+use recount_session::{
+    Approvers, DEPTH_MAX, InDoubt, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy,
+};
 use serde_json::Value;
 
 use crate::tools::mistake::{ToolMistake, is_name};
@@ -91,6 +93,13 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
             let at_client = "a client runs the tool and reports its result";
             note(tool.long_running, "long_running", at_client);
             note(policy.interim_status, "interim_status", at_client);
+            // A client's run neither pauses nor asks.
+            let waits = policy.confirm || policy.in_doubt == InDoubt::Ask;
+            note(
+                policy.acknowledge_after.is_some() && !waits,
+                "acknowledge_after",
+                "no call of the tool waits for a person",
+            );
         }
         ToolKind::Function => {}
     }
@@ -165,6 +174,7 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
             "in_doubt",
         ),
         (policy.repeats != Default::default(), "pending_ticket"),
+        (policy.acknowledge_after.is_some(), "acknowledge_after"),
         (policy.withdraw_on_cancel, "withdraw_on_cancel"),
         (policy.interim_status, "interim_status"),
         (policy.progress.is_some(), "progress"),
@@ -197,6 +207,11 @@ fn impossible_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str, Strin
     let zero = |limit: Option<Duration>| limit.filter(Duration::is_zero).map(|_| "0".to_owned());
     note("timeout", "at least 1 ms", zero(policy.timeout));
     note("cached_for", "at least 1 ms", zero(policy.cache_max_age));
+    note(
+        "acknowledge_after",
+        "at least 1 ms",
+        zero(policy.acknowledge_after),
+    );
     note(
         "confirm_within",
         "at least 1 ms",

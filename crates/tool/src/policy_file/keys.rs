@@ -12,7 +12,7 @@ use recount_session::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{approving, standing};
+use super::{acknowledging, approving, standing};
 use crate::schema::arguments::check_schema;
 use crate::typed::found::{expected, found};
 
@@ -35,7 +35,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 25] = [
+pub(crate) const KEYS: [Key; 26] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -95,21 +95,8 @@ pub(crate) const KEYS: [Key; 25] = [
     approving::NOT_REQUESTER,
     approving::QUORUM,
     standing::MAY_ALLOW_FOR_SESSION,
-    Key {
-        name: "acknowledge",
-        expected: "a text or a table, or false",
-        about: "The words that the model is given at once while a person decides. false: those of every other tool.",
-        schema: || or_false(json!({"type": ["object", "string"]})),
-        read: |value, to| {
-            to.acknowledge = Some(unless_false(value, |it| match it {
-                Value::Object(_) | Value::String(_) => Ok(it.clone()),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-                    Err(Misread::Other)
-                }
-            })?);
-            Ok(())
-        },
-    },
+    acknowledging::ACKNOWLEDGE,
+    acknowledging::ACKNOWLEDGE_AFTER,
     Key {
         name: "keep_reason",
         expected: FLAG,

@@ -7,6 +7,7 @@
 //! open_calls_max = 1000              # how many calls of a session may be open at the same time
 //! max_open_requests = 20             # how many of them may wait for a person
 //! answers_per_minute = 6             # how many approvals one person may give in a minute
+//! acknowledge_after = "10s"          # how long a call waits before the model is told so
 //!
 //! [defaults]                         # for every tool
 //! limit_per_session = 100
@@ -38,6 +39,7 @@
 //! * `recount policy check FILE` lists the mistakes of a file.
 //! * `recount replay PATH --policy FILE` shows what the file would have changed.
 
+mod acknowledging;
 mod approving;
 pub(crate) mod keys;
 mod mistake;

@@ -15,7 +15,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
   "$schema": "policy.schema.json",
   "running_max": 4, "calls_per_message_max": 128, "open_calls_max": false,
   "max_open_requests": 20, "answers_per_minute": 6,
-  "timeout": "30s",
+  "timeout": "30s", "acknowledge_after": "20s",
   "defaults": {"limit_per_session": 100},
   "tools": {
     "refund": {
@@ -26,7 +26,8 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "confirm_payload": {"type": "object"}, "confirm_edits": "approved_anew", "keep_reason": true,
       "approvers": {"roles": ["finance"], "names": ["os_user:ada"]}, "not_requester": true,
       "quorum": 2, "may_allow_for_session": true,
-      "acknowledge": {"status": "A colleague decides."}, "withdraw_on_cancel": true,
+      "acknowledge": {"status": "A colleague decides."}, "acknowledge_after": "10s",
+      "withdraw_on_cancel": true,
       "interim_status": true, "progress": "told", "max_open_requests": 3
     },
     "look": {
@@ -34,7 +35,8 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
       "approvers": false, "not_requester": false, "quorum": false, "may_allow_for_session": false,
-      "acknowledge": false, "keep_reason": false, "withdraw_on_cancel": false,
+      "acknowledge": false, "acknowledge_after": false, "keep_reason": false,
+      "withdraw_on_cancel": false,
       "interim_status": false, "progress": false, "max_open_requests": false
     }
   },
@@ -72,6 +74,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         confirm_payload: Some(Some(json!({"type": "object"}))),
         confirm_edits: Some(Some(Edits::ApprovedAnew)),
         acknowledge: Some(Some(json!({"status": "A colleague decides."}))),
+        acknowledge_after: Some(Some(Duration::from_secs(10))),
         keep_reason: Some(true),
         approvers: Some([people].into()),
         not_requester: Some(true),
@@ -99,6 +102,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         confirm_payload: Some(None),
         confirm_edits: Some(None),
         acknowledge: Some(None),
+        acknowledge_after: Some(None),
         keep_reason: Some(false),
         approvers: Some(BTreeSet::new()),
         not_requester: Some(false),
@@ -129,6 +133,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         max_open_requests: Some(Some(20)),
         answers_per_minute: Some(Some(6)),
         timeout: Some(Some(Duration::from_secs(30))),
+        acknowledge_after: Some(Some(Duration::from_secs(20))),
         phases: Some(vec![verify, pay]),
         defaults: ToolPolicyChanges {
             limit_per_session: Some(Some(100)),
@@ -160,6 +165,7 @@ fn every_policy_field_has_a_key() {
         confirm_message: Some(_),
         gate_terms,
         acknowledgement: Some(_),
+        acknowledge_after: Some(_),
         interim_status: true,
         progress: Some(Progress::Told),
         repeats: Repeats::PendingTicket,

@@ -99,6 +99,11 @@ pub fn schema() -> Value {
                 "How many approvals one person may give in a session in any sixty seconds; a \
                  further one is refused, and its request stays open. false: any number.",
             ),
+            "acknowledge_after": described(
+                super::keys::or_false(super::keys::time_schema()),
+                "How long a call waits before the model is told that it waits, if its tool names \
+                 no time. false: it is told at once.",
+            ),
             "timeout": described(super::keys::or_false(super::keys::time_schema()), "The time limit of calls that the model waits for and whose tool names none."),
             "phases": described(super::phases::schema(), "All phases of the conversation, in place of those that the agent has; the first is where it begins."),
             "defaults": described(policy.clone(), "What is to hold for every tool."),
@@ -161,6 +166,7 @@ impl Reader {
             "max_open_requests",
             "answers_per_minute",
             "timeout",
+            "acknowledge_after",
             "defaults",
             "tools",
             "phases",
@@ -193,6 +199,12 @@ impl Reader {
                 super::keys::count,
             ),
             timeout: self.setting(file, "timeout", super::keys::TIME, super::keys::some_time),
+            acknowledge_after: self.setting(
+                file,
+                "acknowledge_after",
+                super::keys::TIME,
+                super::keys::some_time,
+            ),
             ..PolicyChanges::default()
         };
         if let Some(phases) = file.get("phases") {

@@ -22,9 +22,9 @@ fn every_mistake_of_toml_has_its_line() {
          \"1h\", or false, found 5",
         "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, \
          confirm_expires_after, confirm_payload, confirm_edits, approvers, not_requester, quorum, \
-         may_allow_for_session, acknowledge, keep_reason, withdraw_on_cancel, timeout, in_doubt, \
-         cached, background, retry, limit_per_session, limit_per_minute, phases, when, repeats, \
-         interim_status, progress, max_open_requests",
+         may_allow_for_session, acknowledge, acknowledge_after, keep_reason, withdraw_on_cancel, \
+         timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, \
+         phases, when, repeats, interim_status, progress, max_open_requests",
         "line 7: phases.0.name: expected a text, found nothing",
     ];
     assert_eq!(mistakes(text), expected);

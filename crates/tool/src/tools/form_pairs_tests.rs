@@ -140,6 +140,11 @@ fn rules() -> Vec<Rule> {
             |it, _| asks(it) && it.gate_terms.expires_after == Some(LIMIT),
         )
         .reported_as("confirm"),
+        Rule::new(
+            "acknowledge_after",
+            |tool| T::acknowledge_after(tool, LIMIT),
+            |it, _| it.acknowledge_after == Some(LIMIT),
+        ),
         Rule::new("withdraw_on_cancel", T::withdraw_on_cancel, |it, _| {
             it.withdraw_on_cancel
         }),

@@ -40,6 +40,26 @@ impl T {
         Self::with(tool, |policy| policy.acknowledgement = Some(words))
     }
 
+    /// Sets the time for which a waiting call is not acknowledged. It begins with the question, or
+    /// with the pause of the tool.
+    ///
+    /// A call that is decided before that time gets only its final response. Without it, the time
+    /// of the agent counts, and without that a wait is acknowledged at once.
+    ///
+    /// ```
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    /// use std::time::Duration;
+    ///
+    /// let pay = T::simple("pay", "Pays", |_args| async { Ok(json!({"paid": true})) });
+    /// let pay = T::acknowledge_after(T::confirm(pay, "Pay?"), Duration::from_secs(10));
+    /// assert_eq!(pay.tools()[0].policy().acknowledge_after, Some(Duration::from_secs(10)));
+    /// ```
+    #[must_use]
+    pub fn acknowledge_after(tool: impl Into<Toolset>, time: Duration) -> Toolset {
+        Self::with(tool, |policy| policy.acknowledge_after = Some(time))
+    }
+
     /// Makes a cancellation by the model withdraw an open confirmation request, instead of only
     /// marking it. A cancellation of the agent that called the tool does the same.
     #[must_use]

@@ -142,7 +142,9 @@ fn end_of(observation: &Observation) -> End {
         match it.deadline {
             Deadline::Run { .. } => Some(("timeout".to_owned(), "the run exceeded its time limit")),
             Deadline::Lease { .. } => cut_off(),
-            Deadline::Confirmation { .. } | Deadline::Retry { .. } => None,
+            Deadline::Confirmation { .. }
+            | Deadline::Retry { .. }
+            | Deadline::Acknowledgement { .. } => None,
         }
     } else {
         // The process that ran the tool is gone, or the client gave its claim up.

@@ -161,7 +161,7 @@ impl SessionTask {
         }
     }
 
-    async fn connected(
+    pub(super) async fn connected(
         &mut self,
         connected: Connected,
         connection: Connection,

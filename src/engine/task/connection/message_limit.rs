@@ -29,6 +29,8 @@ impl SessionTask {
             return Ok(());
         }
         self.seal_secrets(&mut next).await?;
-        self.record(next).await
+        self.record(next).await?;
+        self.order_heard();
+        Ok(())
     }
 }

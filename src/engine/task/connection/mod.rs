@@ -8,5 +8,6 @@ mod history;
 pub(super) mod message_limit;
 mod noise;
 pub(super) mod reconnecting;
+mod relaying;
 mod user_text;
 mod withholding;

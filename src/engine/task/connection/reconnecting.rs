@@ -43,7 +43,9 @@ impl SessionTask {
             Again::Never => {
                 // Callers with queued text would wait for ever.
                 self.stop_reconnecting();
-                self.record(vec![disconnected.into()]).await
+                let mut batch = vec![disconnected.into()];
+                batch.extend(self.lost_relay());
+                self.record(batch).await
             }
             Again::GiveUp => self.give_up(vec![disconnected.into()], reason).await,
         }

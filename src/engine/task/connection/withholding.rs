@@ -4,6 +4,7 @@ use crate::engine::connection::writer::{Carried, Outgoing};
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
+use crate::live::Told;
 use crate::session::Seq;
 
 impl SessionTask {
@@ -28,16 +29,15 @@ impl SessionTask {
         epoch: Seq,
         text: String,
         carries: Option<Carried>,
+        told: Option<Told>,
     ) {
-        let after = None;
-        self.connections.kept.push((
-            epoch,
-            Outgoing {
-                text,
-                carries,
-                after,
-            },
-        ));
+        let words = Outgoing {
+            text,
+            carries,
+            told,
+            after: None,
+        };
+        self.connections.kept.push((epoch, words));
         self.send_kept_text();
     }
 
@@ -55,7 +55,7 @@ impl SessionTask {
                 .as_ref()
                 .filter(|it| it.epoch == epoch)
             {
-                socket.send(words.text, words.carries);
+                socket.write(words);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::engine::telling::recorded_response::response_in;
 use crate::ledger::{HintBy, PendingConfirmation};
-use crate::live::outgoing;
+use crate::live::{Told, outgoing};
 use crate::session::{
     Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome, Route, Seq,
     Wording, response,
@@ -136,9 +136,16 @@ impl SessionTask {
             return Ok(());
         };
         let carried = Carried::Response(seq, delivery.route);
+        let told = Told {
+            call: delivery.call,
+            tool: delivery.name.clone(),
+            id: delivery.wire_id.clone(),
+            as_conversation,
+            is_interim: delivery.outcome == Outcome::Interim,
+        };
         if as_conversation {
             let words = Box::pin(self.told_as_conversation(delivery, &body)).await?;
-            self.send_as_conversation(epoch, words, Some(carried));
+            self.send_as_conversation(epoch, words, Some(carried), Some(told));
             return Ok(());
         }
         let frame = outgoing::tool_response(delivery, &body, self.agent.capabilities);
@@ -148,7 +155,7 @@ impl SessionTask {
             .as_ref()
             .filter(|socket| socket.epoch == epoch)
         {
-            socket.send(frame, Some(carried));
+            socket.respond(frame, carried, told);
         }
         Ok(())
     }
@@ -157,7 +164,7 @@ impl SessionTask {
     fn send_instruction(&mut self, phase: Seq, epoch: Seq) {
         if let Some(instruction) = self.instruction() {
             let words = outgoing::instruction(&instruction, self.agent.capabilities);
-            self.send_as_conversation(epoch, words, Some(Carried::Instruction(phase)));
+            self.send_as_conversation(epoch, words, Some(Carried::Instruction(phase)), None);
         }
     }
 

@@ -24,6 +24,12 @@ impl SessionTask {
             let fact = &recorded.fact;
             match &fact.event {
                 Event::Observed(Observation::FunctionCallReceived(it)) if it.parent.is_none() => {
+                    // A call delivered again moves an earlier call to this connection.
+                    let is_new = session.calls.contains_key(&fact.seq)
+                        || session.settled.contains_key(&fact.seq);
+                    if !is_new {
+                        return None;
+                    }
                     calls.push(fact.seq);
                 }
                 Event::Observed(Observation::ResponsesSent(it)) => sent.extend(&it.responses),

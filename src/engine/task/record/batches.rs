@@ -45,7 +45,11 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
-        let mut batch = overdue(&self.stream.session, now);
+        let session = &self.stream.session;
+        let mut batch = match self.running.attached {
+            Some(_) => overdue(session, now),
+            None => takeover::overdue_after(session, now),
+        };
         if batch.is_empty() {
             batch = observations;
         } else {
@@ -104,6 +108,9 @@ impl SessionTask {
             if !Arc::ptr_eq(&before, &self.stream.session.state) {
                 changes.push((last, before, self.stream.session.state.clone()));
             }
+            while let Some(claim) = self.claim_for_client(now) {
+                step_in_place(&mut self.stream.session, now, claim, &mut facts).map_err(endless)?;
+            }
         }
         // Only a batch without decisions may be acknowledged before it is on disk.
         let decided = facts
@@ -136,6 +143,7 @@ impl SessionTask {
                 Box::pin(again).await?
             }
         };
+        self.order_relay(&facts);
         self.record_facts(&facts);
         self.note_waiting();
         if !was_paused && self.stream.session.should_pause() {

@@ -36,7 +36,15 @@ impl SessionTask {
             .agent
             .with_tools(changes, on_record, &self.stream.ledger);
         let changed = changed.map_err(|mistakes| Error::Configuration { mistakes })?;
-        let changed = Arc::new(changed);
+        self.serve_with_tools_of(Arc::new(changed)).await
+    }
+
+    /// Serves the session with an agent that has tools for this session alone. Returns the record,
+    /// or `None` if the terms on record are the same.
+    pub(in crate::engine) async fn serve_with_tools_of(
+        &mut self,
+        changed: Arc<Prepared>,
+    ) -> Result<Option<Seq>, Error> {
         if self.running.attached.is_none() {
             // There is no catalog to change: the attachment names the new one.
             self.take_agent(changed, true);

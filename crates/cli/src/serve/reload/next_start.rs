@@ -33,6 +33,12 @@ pub(super) fn changed(started: &Settings, now: &Settings) -> Vec<String> {
     it.unless(started.limits == now.limits, "limits");
     it.unless(started.traces == now.traces, "traces");
     it.unless(started.reads == now.reads, "reads");
+    let same = match (&started.gateway, &now.gateway) {
+        (Some(started), Some(now)) => started.equals_but_for_certificate(now),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    it.unless(same, "gateway");
     for (name, agent) in &started.agents {
         match now.agents.get(name) {
             Some(newer) => it.unless(

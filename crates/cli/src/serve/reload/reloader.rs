@@ -9,10 +9,10 @@ use tokio::sync::Mutex;
 
 use super::next_start;
 use super::outcome::wrong;
-use crate::config::{self, Config, Mistake, Settings};
+use crate::config::{self, Config, Mistake, Settings, TlsSettings};
+use crate::serve::listening::Certificate;
 use crate::serve::notify::Notifications;
 use crate::serve::options::Options;
-use crate::serve::tls::Certificate;
 use recount::control::Reloaded;
 use recount::engine::{Clock, Engine, Error, SystemClock};
 use recount_server::{Access, TokenStore};
@@ -31,6 +31,8 @@ pub(in crate::serve) struct Reloader {
     pub(in crate::serve) had_tokens: AtomicBool,
     pub(in crate::serve) access: Access,
     pub(in crate::serve) certificate: Option<Arc<Certificate>>,
+    /// The certificate of the gateway, which may be that of the service.
+    pub(in crate::serve) gateway_certificate: Option<Arc<Certificate>>,
     /// The notifications, once they have started.
     pub(in crate::serve) notifications: OnceLock<Notifications>,
 }
@@ -56,6 +58,7 @@ impl Reloader {
         self.reload_tokens(&config, &mut outcome);
         self.reload_jwt(&config.settings, &mut outcome).await;
         self.reload_certificate(&config, &mut outcome);
+        self.reload_gateway_certificate(&config, &mut outcome);
         self.reload_sinks(&config, &mut outcome).await;
         self.reload_policies(&config.settings, engine, &mut outcome)
             .await;
@@ -112,6 +115,27 @@ impl Reloader {
             },
         };
         outcome.mistakes.push(what.to_owned());
+    }
+
+    fn reload_gateway_certificate(&self, config: &Config, outcome: &mut Reloaded) {
+        let own = config.settings.gateway.as_ref().map(|it| &it.tls);
+        let started = self.started.gateway.as_ref().map(|it| &it.tls);
+        let is_own = |it: Option<&TlsSettings>| it.is_some_and(TlsSettings::is_given);
+        match (&self.gateway_certificate, own) {
+            (Some(certificate), Some(own)) if is_own(started) && own.is_given() => {
+                match certificate.reload(own) {
+                    Ok(()) => outcome
+                        .reloaded
+                        .push("certificate of the gateway".to_owned()),
+                    Err(mistakes) => outcome.mistakes.extend(in_words(&mistakes)),
+                }
+            }
+            _ if is_own(started) != is_own(own) => {
+                let what = "gateway.tls: the change is read with the next start";
+                outcome.mistakes.push(what.to_owned());
+            }
+            _ => {}
+        }
     }
 
     async fn reload_sinks(&self, config: &Config, outcome: &mut Reloaded) {

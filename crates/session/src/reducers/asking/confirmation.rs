@@ -153,6 +153,10 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
         }
         call.contract = Some(it.contract);
         call.since = at;
+        // A question that replaces an open one continues its wait.
+        if !matches!(call.phase, Phase::AwaitingConfirmation { .. }) {
+            call.unacknowledged_since = Some(at);
+        }
         call.phase = Phase::AwaitingConfirmation {
             request: seq,
             about: it.about,

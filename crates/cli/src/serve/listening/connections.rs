@@ -4,6 +4,7 @@
 //! with the mark of its socket alone.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use super::proxy_socket::ProxySocket;
 use super::tls::Certificate;
+use recount_gateway::ClientAddress;
 use recount_server::Peer;
 
 /// The maximum time for the handshake of TLS.
@@ -35,6 +37,9 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// never reads would hold its connection, its stream and their memory for good.
 const UNREAD_MAX: Duration = Duration::from_secs(60);
 
+/// The first byte of a handshake of TLS: the type of its record.
+const HANDSHAKE: u8 = 0x16;
+
 /// The maximum size of the head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
@@ -42,24 +47,42 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const RETRY_ACCEPT: Duration = Duration::from_millis(200);
 
 /// A listener.
-pub(super) enum Door {
-    /// An address, with the certificate if there is one.
-    Tcp(TcpListener),
+pub(in crate::serve) enum Door {
+    /// An address.
+    Tcp(TcpListener, Encryption),
     /// The socket of the trusted proxy.
     Proxy(ProxySocket),
 }
 
+/// The encryption of the connections to an address.
+#[derive(Clone)]
+pub(in crate::serve) enum Encryption {
+    /// None is encrypted.
+    None,
+    /// All are, with this certificate.
+    Always(Arc<Certificate>),
+    /// Those are whose client begins with a handshake of TLS.
+    Offered(Arc<Certificate>),
+}
+
+impl Encryption {
+    /// With a certificate, all connections are encrypted.
+    pub(in crate::serve) fn with(certificate: Option<Arc<Certificate>>) -> Encryption {
+        certificate.map_or(Encryption::None, Encryption::Always)
+    }
+}
+
 /// The limits of connections.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectionLimits {
+pub(in crate::serve) struct ConnectionLimits {
     /// The maximum number of open connections of each listener.
-    pub(super) connections: u32,
+    pub(in crate::serve) connections: u32,
     /// The maximum time for the head of a request, and for an idle connection.
-    pub(super) head_time: Duration,
+    pub(in crate::serve) head_time: Duration,
 }
 
 /// The open connections of the listeners.
-pub(super) struct Connections {
+pub(in crate::serve) struct Connections {
     /// Cancelled when no request is accepted any more.
     closing: CancellationToken,
     /// Cancelled when the remaining connections end at once.
@@ -72,7 +95,6 @@ pub(super) struct Connections {
 #[derive(Clone)]
 struct Each {
     router: Router,
-    certificate: Option<Arc<Certificate>>,
     head_time: Duration,
     closing: CancellationToken,
     cut: CancellationToken,
@@ -81,15 +103,13 @@ struct Each {
 impl Connections {
     /// Accepts connections from now on, up to the limit. Further ones wait in the queue of the
     /// system.
-    pub(super) fn accept(
+    pub(in crate::serve) fn accept(
         doors: Vec<Door>,
         router: Router,
-        certificate: Option<Arc<Certificate>>,
         limits: ConnectionLimits,
     ) -> Connections {
         let each = Each {
             router,
-            certificate,
             head_time: limits.head_time,
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
@@ -112,18 +132,18 @@ impl Connections {
     }
 
     /// Closes the listeners and the idle connections. The others end with their current request.
-    pub(super) fn close(&self) {
+    pub(in crate::serve) fn close(&self) {
         self.closing.cancel();
         self.open.close();
     }
 
     /// Waits for the end of every connection, up to `grace`. Returns true if all have ended.
-    pub(super) async fn ended(&self, grace: Duration) -> bool {
+    pub(in crate::serve) async fn ended(&self, grace: Duration) -> bool {
         tokio::time::timeout(grace, self.open.wait()).await.is_ok()
     }
 
     /// Ends the remaining connections at once.
-    pub(super) async fn cut(self) {
+    pub(in crate::serve) async fn cut(self) {
         self.cut.cancel();
         self.open.wait().await;
         for accepting in self.accepting {
@@ -135,7 +155,7 @@ impl Connections {
 
 /// An accepted connection.
 enum Stream {
-    Tcp(TcpStream, Peer),
+    Tcp(TcpStream, IpAddr, Encryption),
     #[cfg(unix)]
     Proxy(tokio::net::UnixStream),
 }
@@ -143,9 +163,9 @@ enum Stream {
 impl Door {
     async fn accept(&self) -> io::Result<Stream> {
         match self {
-            Door::Tcp(listener) => {
+            Door::Tcp(listener, encryption) => {
                 let (stream, address) = listener.accept().await?;
-                Ok(Stream::Tcp(stream, Peer::Address(address.ip())))
+                Ok(Stream::Tcp(stream, address.ip(), encryption.clone()))
             }
             #[cfg(unix)]
             Door::Proxy(socket) => socket.accept().await.map(Stream::Proxy),
@@ -195,7 +215,7 @@ async fn serve(stream: Stream, each: Each, _permit: OwnedSemaphorePermit) {
     let cut = each.cut.clone();
     let served = async {
         match stream {
-            Stream::Tcp(stream, peer) => tcp(stream, peer, &each).await,
+            Stream::Tcp(stream, peer, encryption) => tcp(stream, peer, encryption, &each).await,
             #[cfg(unix)]
             Stream::Proxy(stream) => http(prompt(stream), Peer::TrustedProxy, &each).await,
         }
@@ -207,12 +227,22 @@ async fn serve(stream: Stream, each: Each, _permit: OwnedSemaphorePermit) {
     }
 }
 
-async fn tcp(stream: TcpStream, peer: Peer, each: &Each) {
+async fn tcp(stream: TcpStream, address: IpAddr, encryption: Encryption, each: &Each) {
     // A response is sent at once, not when the next packet is full.
     let _ = stream.set_nodelay(true);
+    let peer = Peer::Address(address);
+    let certificate = match encryption {
+        Encryption::None => None,
+        Encryption::Always(certificate) => Some(certificate),
+        Encryption::Offered(certificate) => match begins_handshake(&stream, each.head_time).await {
+            Some(true) => Some(certificate),
+            Some(false) => None,
+            None => return,
+        },
+    };
     // Below TLS, whose buffer takes what the client does not.
     let stream = prompt(stream);
-    let Some(certificate) = &each.certificate else {
+    let Some(certificate) = certificate else {
         return http(stream, peer, each).await;
     };
     let handshake = TlsAcceptor::from(certificate.current()).accept(stream);
@@ -223,6 +253,16 @@ async fn tcp(stream: TcpStream, peer: Peer, each: &Each) {
     }
 }
 
+/// True if the client begins with a handshake of TLS. `None` if it sends nothing within the time.
+async fn begins_handshake(stream: &TcpStream, time: Duration) -> Option<bool> {
+    let mut first = [0];
+    let peeked = tokio::time::timeout(time, stream.peek(&mut first)).await;
+    match peeked {
+        Ok(Ok(1..)) => Some(first == [HANDSHAKE]),
+        Ok(Ok(0) | Err(_)) | Err(_) => None,
+    }
+}
+
 /// The connection, which fails once its client has taken nothing for [`UNREAD_MAX`].
 fn prompt<S: AsyncRead + AsyncWrite>(stream: S) -> Pin<Box<TimeoutStream<S>>> {
     let mut stream = TimeoutStream::new(stream);
@@ -230,17 +270,28 @@ fn prompt<S: AsyncRead + AsyncWrite>(stream: S) -> Pin<Box<TimeoutStream<S>>> {
     Box::pin(stream)
 }
 
-async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send, peer: Peer, each: &Each) {
+/// Serves HTTP. A connection that is upgraded, such as to a WebSocket, is handed over with its
+/// [`UNREAD_MAX`], and does not count here any more.
+async fn http(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    each: &Each,
+) {
     let router = TowerToHyperService::new(each.router.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        let extensions = request.extensions_mut();
+        extensions.insert(peer);
+        if let Peer::Address(address) = peer {
+            extensions.insert(ClientAddress(address));
+        }
         router.call(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(each.head_time)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         biased;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::mistake::Mistake;
-use super::section::Given;
-use super::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
+use crate::config::mistake::Mistake;
+use crate::config::section::Given;
+use crate::config::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
 use recount_server::{Access, Jwt, KeyFile, KeyUrl, ProxyHeaders, RoleMapping, UnfitProxy};
 
 /// The default issuer of the persons that the proxy names.

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::document::Node;
-use super::section::{Given, Section};
-use super::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
+use crate::config::document::Node;
+use crate::config::section::{Given, Section};
+use crate::config::settings::{AccessSettings, JwtKeys, JwtSettings, ProxySettings, RoleRule};
 use recount_server::{AgentScope, Grant, Jwt, JwtAlgorithm, Role};
 
 /// The keys of `[access]`.
-pub(super) const ACCESS: [&str; 5] = ["tokens", "behind_proxy", "public_url", "jwt", "proxy"];
+pub(in crate::config) const ACCESS: [&str; 5] =
+    ["tokens", "behind_proxy", "public_url", "jwt", "proxy"];
 
 /// The keys of `[access.jwt]`.
-pub(super) const JWT: [&str; 11] = [
+pub(in crate::config) const JWT: [&str; 11] = [
     "issuer",
     "audience",
     "jwks_url",
@@ -26,7 +27,7 @@ pub(super) const JWT: [&str; 11] = [
 ];
 
 /// The keys of `[access.proxy]`.
-pub(super) const PROXY: [&str; 6] = [
+pub(in crate::config) const PROXY: [&str; 6] = [
     "socket",
     "socket_mode",
     "user_header",
@@ -36,7 +37,7 @@ pub(super) const PROXY: [&str; 6] = [
 ];
 
 /// The keys of a rule in `roles`.
-pub(super) const ROLE: [&str; 5] = ["value", "role", "agents", "labels", "tools"];
+pub(in crate::config) const ROLE: [&str; 5] = ["value", "role", "agents", "labels", "tools"];
 
 /// The permissions of a socket: those of its user, or of its group, too.
 pub(super) const SOCKET_MODES: [(&str, u32); 2] = [("0600", 0o600), ("0660", 0o660)];
@@ -45,7 +46,7 @@ pub(super) const SOCKET_MODES: [(&str, u32); 2] = [("0600", 0o600), ("0660", 0o6
 const USER_HEADER: &str = "X-Forwarded-User";
 
 /// Reads `[access]`.
-pub(super) fn access(section: &Section<'_>) -> AccessSettings {
+pub(in crate::config) fn access(section: &Section<'_>) -> AccessSettings {
     section.only(&ACCESS);
     AccessSettings {
         tokens: section.path("tokens"),

@@ -6,15 +6,15 @@ use crate::config::{Mistake, ProxySettings};
 use crate::failures::Failure;
 
 #[cfg(unix)]
-pub(super) use unix::{ProxySocket, mistake};
+pub(in crate::serve) use unix::{ProxySocket, mistake};
 
 /// Without Unix sockets there is none; the configuration says so before.
 #[cfg(not(unix))]
-pub(super) enum ProxySocket {}
+pub(in crate::serve) enum ProxySocket {}
 
 #[cfg(not(unix))]
 impl ProxySocket {
-    pub(super) fn bind(settings: &ProxySettings) -> Result<ProxySocket, Failure> {
+    pub(in crate::serve) fn bind(settings: &ProxySettings) -> Result<ProxySocket, Failure> {
         Err(failed(
             &settings.socket.value,
             "this system has no Unix sockets",
@@ -24,7 +24,7 @@ impl ProxySocket {
 
 /// The reader of the settings has refused the proxy.
 #[cfg(not(unix))]
-pub(super) fn mistake(_: &ProxySettings) -> Option<Mistake> {
+pub(in crate::serve) fn mistake(_: &ProxySettings) -> Option<Mistake> {
     None
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::access_reading::SOCKET_MODES;
-use super::schema::{duration, flag, table, text};
+use super::reading::SOCKET_MODES;
+use crate::config::schema::{duration, flag, table, text};
 use recount_server::{JwtAlgorithm, Role};
 
-pub(super) fn access() -> Value {
+pub(in crate::config) fn access() -> Value {
     table(
         &[],
         [

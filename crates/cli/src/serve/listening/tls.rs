@@ -7,33 +7,35 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::secret_file::{FILE_BYTES_MAX, File, private_text};
 use crate::config::{Mistake, TlsSettings};
+use crate::serve::secret_file::{FILE_BYTES_MAX, File, private_text};
 
 /// The protocol of the service, as a client may demand it in the handshake.
 const PROTOCOL: &[u8] = b"http/1.1";
 
 /// The certificate with its key, which may be replaced while connections are open.
-pub(super) struct Certificate(Mutex<Arc<ServerConfig>>);
+pub(in crate::serve) struct Certificate(Mutex<Arc<ServerConfig>>);
 
 impl Certificate {
     /// Reads the files. `None` without settings.
     ///
     /// # Errors
     /// Every mistake of the settings and of the files.
-    pub(super) fn read(settings: &TlsSettings) -> Result<Option<Certificate>, Vec<Mistake>> {
+    pub(in crate::serve) fn read(
+        settings: &TlsSettings,
+    ) -> Result<Option<Certificate>, Vec<Mistake>> {
         let config = config_of(settings)?;
         Ok(config.map(|it| Certificate(Mutex::new(Arc::new(it)))))
     }
 
     /// The settings for the next connection.
-    pub(super) fn current(&self) -> Arc<ServerConfig> {
+    pub(in crate::serve) fn current(&self) -> Arc<ServerConfig> {
         let config = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         config.clone()
     }
 
     /// Reads the files anew. After a mistake, the earlier certificate stays.
-    pub(super) fn reload(&self, settings: &TlsSettings) -> Result<(), Vec<Mistake>> {
+    pub(in crate::serve) fn reload(&self, settings: &TlsSettings) -> Result<(), Vec<Mistake>> {
         if let Some(config) = config_of(settings)? {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         }

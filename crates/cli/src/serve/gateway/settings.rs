@@ -1,0 +1,132 @@
+//! The settings of the gateway out of the configuration, and their mistakes.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use axum::http::Uri;
+use recount_gateway::{Credentials, Settings, Upstream, VendorKey};
+
+use crate::config::{Config, CredentialsGiven, GatewaySettings, Given, Mistake};
+use crate::serve::secret_file::private_text;
+
+/// The ending of the index of a gateway, beside the journal.
+const INDEX: &str = ".gateway";
+
+/// The mistakes of `[gateway]`.
+pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
+    let mut mistakes = config.gateway_mistakes();
+    if let Some(given) = &config.settings.gateway {
+        mistakes.extend(upstream(given).err());
+        mistakes.extend(credentials(given).err());
+    }
+    mistakes
+}
+
+/// The settings of the gateway, if there is one.
+pub(super) fn of(config: &Config) -> Result<Option<Settings>, Mistake> {
+    let Some(given) = &config.settings.gateway else {
+        return Ok(None);
+    };
+    let mut settings = Settings {
+        upstream: upstream(given)?,
+        credentials: credentials(given)?,
+        index: Some(index(&config.journal())),
+        ..Settings::of_agent(given.agent_name())
+    };
+    if let Some(time) = &given.hold_inline {
+        settings.hold_inline = Some(time.value);
+    }
+    settings.max_hold = given.max_hold.as_ref().map(|it| it.value);
+    settings.pass_observed = given.pass_observed.as_ref().is_some_and(|it| it.value);
+    settings.dry_run = given.dry_run.as_ref().is_some_and(|it| it.value);
+    if let Some(count) = &given.connections {
+        settings.connections = usize::try_from(count.value).unwrap_or(usize::MAX);
+    }
+    if let Some(time) = &given.keep {
+        settings.keep = time.value;
+    }
+    Ok(Some(settings))
+}
+
+/// The file of the index: beside the journal, whose directory has nothing of others.
+fn index(journal: &Path) -> PathBuf {
+    let mut path = OsString::from(journal);
+    path.push(INDEX);
+    path.into()
+}
+
+fn upstream(given: &GatewaySettings) -> Result<Upstream, Mistake> {
+    let Some(url) = &given.upstream else {
+        return Ok(Upstream::Vendor);
+    };
+    let expected = "expected the ws, wss, http or https URL of a service";
+    let read = url.value.parse::<Uri>();
+    let read = read.map_err(|error| url.mistake(format!("{expected}: {error}")))?;
+    let Some(host) = read.host() else {
+        return Err(url.mistake(format!("{expected}, found one without a host")));
+    };
+    match read.scheme_str() {
+        Some("wss" | "https") => {}
+        Some("ws" | "http") if is_loopback(host) => {}
+        Some("ws" | "http") => {
+            let what = "expected wss or https, because the vendor's key is sent to this host";
+            return Err(url.mistake(what));
+        }
+        Some(_) | None => return Err(url.mistake(expected)),
+    }
+    if read.query().is_some() {
+        return Err(url.mistake("expected no query: that of the client is sent"));
+    }
+    Ok(Upstream::Url(url.value.clone()))
+}
+
+/// True if the host is this machine.
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let address = address.parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|it| it.is_loopback())
+}
+
+fn credentials(given: &GatewaySettings) -> Result<Credentials, Mistake> {
+    match given.credentials.as_ref().map(|it| it.value) {
+        None | Some(CredentialsGiven::PassThrough) => Ok(Credentials::PassThrough),
+        Some(CredentialsGiven::Tokens) => vendor_key(given),
+    }
+}
+
+fn vendor_key(given: &GatewaySettings) -> Result<Credentials, Mistake> {
+    let (text, place) = match (&given.vendor_key_env, &given.vendor_key_file) {
+        (Some(variable), _) => {
+            let text = std::env::var(&variable.value);
+            let found_none = |_| variable.mistake("expected a variable with the vendor's key");
+            (text.map_err(found_none)?, at(variable))
+        }
+        (None, Some(file)) => (private_text(file, "use the key")?, at(file)),
+        // The check of the settings has reported it.
+        (None, None) => (
+            String::new(),
+            given.credentials.as_ref().map_or_else(no_place, at),
+        ),
+    };
+    let vendor_key = VendorKey::new(&text);
+    let is_header = |c: char| c.is_ascii_graphic();
+    match vendor_key.expose() {
+        "" => Err(place.mistake("expected the vendor's key, found none")),
+        key if !key.chars().all(is_header) => {
+            Err(place.mistake("expected a key without spaces and control characters"))
+        }
+        _ => Ok(Credentials::Tokens { vendor_key }),
+    }
+}
+
+fn at<T>(given: &Given<T>) -> Given<()> {
+    Given {
+        value: (),
+        place: given.place.clone(),
+        field: given.field.clone(),
+    }
+}
+
+fn no_place() -> Given<()> {
+    Given::option("[gateway]", ())
+}

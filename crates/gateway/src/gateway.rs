@@ -1,0 +1,169 @@
+//! The gateway: its start, its router, and its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use recount::engine::Engine;
+use recount::session::Actor;
+use tokio::sync::Semaphore;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::entrance::Entrance;
+use crate::handshake;
+use crate::index::Index;
+use crate::relay::Shared;
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+
+/// The time for the last messages of a connection that the gateway ends.
+const LAST_MESSAGES: Duration = Duration::from_secs(5);
+
+/// The longest time between two looks at sessions without a client.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// A gateway that is running.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) entrance: Arc<dyn Entrance>,
+    /// The clients that may still come.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) relays: TaskTracker,
+    is_draining: AtomicBool,
+    /// Closes sessions whose client does not come back.
+    _closing: AbortOnDropHandle<()>,
+}
+
+/// The reason why a gateway could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The index of sessions cannot be used.
+    #[error("the index of the gateway's sessions cannot be used: {0}")]
+    Index(#[source] std::io::Error),
+    /// The agent is unknown, or the journal cannot be read.
+    #[error(transparent)]
+    Engine(#[from] recount::engine::Error),
+}
+
+impl Gateway {
+    /// Starts a gateway over the engine, and ends the claims that a killed process has left.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use recount::prelude::*;
+    /// use recount_gateway::{AnyCredential, Gateway, Settings, Upstream};
+    ///
+    /// let agent = Agent::new().strict().tools_from_clients();
+    /// let engine = Engine::in_memory().agent("support", agent).open().await?;
+    /// let settings = Settings {
+    ///     upstream: Upstream::Url("ws://127.0.0.1:8787".to_owned()),
+    ///     ..Settings::of_agent("support")
+    /// };
+    /// let gateway = Gateway::start(engine, settings, Arc::new(AnyCredential)).await?;
+    /// let app = axum::Router::new().nest_service("/live", gateway.router());
+    /// # drop(app);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StartError`], for example for an agent that the engine does not have.
+    pub async fn start(
+        engine: Engine,
+        settings: Settings,
+        entrance: Arc<dyn Entrance>,
+    ) -> Result<Gateway, StartError> {
+        engine.named_in_policies(&settings.agent)?;
+        let index = Index::open(settings.index.as_deref(), settings.keep);
+        let index = index.map_err(StartError::Index)?;
+        let ended = engine.end_relayed_claims().await?;
+        if ended > 0 {
+            tracing::warn!(
+                calls = ended,
+                "an earlier process left calls at clients in doubt"
+            );
+        }
+        let sessions = Sessions::default();
+        index
+            .sessions()
+            .into_iter()
+            .for_each(|it| sessions.remember(it));
+        let places = Arc::new(Semaphore::new(
+            settings.connections.min(Semaphore::MAX_PERMITS),
+        ));
+        let shared = Arc::new(Shared {
+            engine,
+            settings,
+            index: Arc::new(index),
+            sessions,
+            closing: CancellationToken::new(),
+        });
+        let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));
+        Ok(Gateway(Arc::new(Inner {
+            shared,
+            entrance,
+            places,
+            relays: TaskTracker::new(),
+            is_draining: AtomicBool::new(false),
+            _closing: closing,
+        })))
+    }
+
+    /// The router of the gateway. It takes the paths of Gemini's live API under any prefix.
+    ///
+    /// The server behind it must serve HTTP/1.1 with upgrades.
+    pub fn router(&self) -> Router {
+        let answer = |State(inner): State<Arc<Inner>>, request: Request| async move {
+            handshake::answer(inner, request).await
+        };
+        Router::new().fallback(answer).with_state(self.0.clone())
+    }
+
+    /// Refuses new clients from now on, with 503.
+    pub fn drain(&self) {
+        self.0.is_draining.store(true, Ordering::Relaxed);
+        self.0.relays.close();
+    }
+
+    /// Waits for the end of every connection, and ends the rest after `grace` with code 1001.
+    pub async fn ended(&self, grace: Duration) {
+        self.drain();
+        if timeout(grace, self.0.relays.wait()).await.is_err() {
+            self.0.shared.closing.cancel();
+            let _ = timeout(LAST_MESSAGES, self.0.relays.wait()).await;
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+}
+
+/// Closes the sessions whose client has not come back in time.
+async fn close_left(shared: Arc<Shared>) {
+    let keep = shared.settings.keep;
+    let mut looks = interval(keep.min(LOOK_EVERY).max(Duration::from_millis(100)));
+    loop {
+        looks.tick().await;
+        for session in shared.sessions.left_for(keep) {
+            let by = Actor::embedder("gateway");
+            let closed = shared
+                .engine
+                .close_session(session, "its client did not come back", by);
+            if let Err(error) = closed.await {
+                tracing::debug!(%session, %error, "a session without a client was not closed");
+            }
+        }
+    }
+}

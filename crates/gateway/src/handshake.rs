@@ -1,0 +1,209 @@
+//! The handshake of a client: who it is, what it asks for, and the answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::response::Response;
+use http::header::{self, HeaderValue};
+use http::{HeaderMap, StatusCode, Uri};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::entrance::{ClientAddress, Refused};
+use crate::gateway::Inner;
+use crate::relay::{Relay, Request};
+use crate::target::{self, Target};
+use crate::upstream::{self, Unreached};
+
+/// The begin of the headers with labels.
+const LABEL: &str = "x-recount-label-";
+
+/// The maximum number of labels that a client may set.
+const LABELS_MAX: usize = 32;
+
+/// Answers a request. A client that may connect gets its relay.
+pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Response {
+    let Some(key) = websocket_key(request.headers()) else {
+        let told = "this is a gateway for live clients: point a client's base URL here";
+        return problem(StatusCode::UPGRADE_REQUIRED, "not-a-websocket", told);
+    };
+    if inner.is_draining() {
+        return unavailable("the gateway is restarting");
+    }
+    let Ok(place) = inner.places.clone().try_acquire_owned() else {
+        return unavailable("the gateway has as many clients as it takes");
+    };
+    let (target, asked) = match asked(&inner, &request) {
+        Ok(asked) => asked,
+        Err(refusal) => return *refusal,
+    };
+    let settings = &inner.shared.settings;
+    let url = target.url(settings, request.uri().query());
+    let headers = target::headers(request.headers(), settings);
+    let vendor = match upstream::connect(&url, headers).await {
+        Ok(vendor) => vendor,
+        Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
+    };
+    let upgrading = hyper::upgrade::on(&mut request);
+    let shared = inner.shared.clone();
+    inner.relays.spawn(async move {
+        // Freed with the end of the relay.
+        let _place = place;
+        match upgraded(upgrading).await {
+            Ok(client) => Relay::new(shared, asked).run(client, vendor).await,
+            Err(error) => tracing::debug!(%error, "a client left during its handshake"),
+        }
+    });
+    switching(&key)
+}
+
+/// Reads what the client asks for, and checks that it may.
+fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<Response>> {
+    let (headers, uri) = (request.headers(), request.uri());
+    let Some(target) = Target::of(uri.path()) else {
+        let told = "expected the path of a live conversation of Gemini";
+        return Err(Box::new(problem(
+            StatusCode::NOT_FOUND,
+            "unknown-path",
+            told,
+        )));
+    };
+    let credential = target::credential(headers, uri);
+    let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
+    let admitted = inner.entrance.admit(credential.as_deref(), peer);
+    let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
+    let own = |name: &str| own(headers, uri, name);
+    let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());
+    let labels = labels(headers);
+    if !admitted.may_use(&agent, &labels, None) {
+        let what = "this agent with these labels".to_owned();
+        return Err(Box::new(refused(&Refused::Forbidden { what })));
+    }
+    if inner.shared.engine.named_in_policies(&agent).is_err() {
+        let told = "expected the name of an agent of the gateway in x-recount-agent";
+        return Err(Box::new(problem(
+            StatusCode::NOT_FOUND,
+            "unknown-agent",
+            told,
+        )));
+    }
+    let request = Request {
+        admitted,
+        agent,
+        platform: target.platform,
+        endpoint: target.endpoint(&inner.shared.settings.upstream),
+        session: own("session"),
+        labels,
+        external_id: own("external-id"),
+        on_behalf_of: own("on-behalf-of"),
+    };
+    Ok((target, request))
+}
+
+/// Returns one of the gateway's own values: of a header, else of the query.
+fn own(headers: &HeaderMap, uri: &Uri, name: &str) -> Option<String> {
+    let name = format!("{}{name}", target::OWN);
+    let header = headers.get(&name).and_then(|it| it.to_str().ok());
+    let value = header.map(str::to_owned);
+    let value = value.or_else(|| target::parameter(uri, &name));
+    value.filter(|it| !it.is_empty())
+}
+
+fn labels(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let labels = headers.iter().filter_map(|(name, value)| {
+        let key = name.as_str().strip_prefix(LABEL)?;
+        Some((key.to_owned(), value.to_str().ok()?.to_owned()))
+    });
+    labels.take(LABELS_MAX).collect()
+}
+
+/// Returns the key of a handshake. `None` for another request.
+fn websocket_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let has = |name: header::HeaderName, word: &str| {
+        let values = headers.get_all(name).into_iter();
+        let mut words = values.filter_map(|it| it.to_str().ok());
+        words.any(|it| it.split(',').any(|it| it.trim().eq_ignore_ascii_case(word)))
+    };
+    let asks = has(header::CONNECTION, "upgrade") && has(header::UPGRADE, "websocket");
+    let is_known = has(header::SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(header::SEC_WEBSOCKET_KEY)?;
+    (asks && is_known).then(|| key.clone())
+}
+
+async fn upgraded(upgrading: OnUpgrade) -> Result<crate::relay::Client, hyper::Error> {
+    let stream = TokioIo::new(upgrading.await?);
+    Ok(WebSocketStream::from_raw_socket(stream, Role::Server, Some(upstream::limits())).await)
+}
+
+fn switching(key: &HeaderValue) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) {
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+fn refused(refusal: &Refused) -> Response {
+    let (status, code) = match refusal {
+        Refused::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
+        Refused::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
+        Refused::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, "too-many-failures"),
+    };
+    let mut response = problem(status, code, &refusal.to_string());
+    if let Refused::TooMany { retry_after } = refusal {
+        let seconds = HeaderValue::from(retry_after.as_secs().max(1));
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    response
+}
+
+fn refused_by_vendor(endpoint: &str, unreached: Unreached) -> Response {
+    let (status, told) = match unreached {
+        Unreached::Refused(status) => {
+            let told = format!("{endpoint} refused the handshake with {status}");
+            let passes = status.is_client_error() || status.is_server_error();
+            let status = if passes {
+                status
+            } else {
+                StatusCode::BAD_GATEWAY
+            };
+            (status, told)
+        }
+        Unreached::TimedOut => {
+            let told = format!("{endpoint} did not complete the handshake");
+            (StatusCode::GATEWAY_TIMEOUT, told)
+        }
+        Unreached::Failed(error) => {
+            tracing::warn!(endpoint, error, "the vendor cannot be reached");
+            let told = format!("{endpoint} cannot be reached");
+            (StatusCode::BAD_GATEWAY, told)
+        }
+    };
+    problem(status, "vendor", &told)
+}
+
+fn unavailable(told: &str) -> Response {
+    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", told);
+    let soon = HeaderValue::from_static("1");
+    response.headers_mut().insert(header::RETRY_AFTER, soon);
+    response
+}
+
+fn problem(status: StatusCode, code: &str, told: &str) -> Response {
+    let body = json!({"error": {"code": status.as_u16(), "status": code, "message": told}});
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

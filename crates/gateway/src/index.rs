@@ -1,0 +1,61 @@
+//! The index of the gateway's sessions, shared by its connections.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use recount::engine::{Clock, SystemClock};
+use recount::session::SessionId;
+
+use crate::places::{PlaceKey, PlaceLimits, Places};
+
+/// The maximum number of entries, about 130 bytes each.
+const ENTRIES_MAX: usize = 100_000;
+
+/// The index, with the clock of its entries.
+pub(crate) struct Index {
+    places: Mutex<Places>,
+    clock: std::sync::Arc<dyn Clock>,
+}
+
+impl Index {
+    /// Opens the index, in memory alone if there is no file.
+    pub(crate) fn open(file: Option<&Path>, keep: Duration) -> std::io::Result<Index> {
+        let clock = SystemClock::shared();
+        let limits = PlaceLimits {
+            keep,
+            entries: ENTRIES_MAX,
+        };
+        let file = file.map(Path::to_path_buf);
+        let (places, read) = Places::open(file, limits, clock.now())?;
+        if read.damaged > 0 {
+            let lines = read.damaged;
+            tracing::warn!(
+                lines,
+                "the index of sessions has damaged lines, which are dropped"
+            );
+        }
+        let places = Mutex::new(places);
+        Ok(Index { places, clock })
+    }
+
+    pub(crate) fn find(&self, key: PlaceKey) -> Option<SessionId> {
+        let now = self.clock.now();
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.get(key, now)
+    }
+
+    /// The sessions of all entries.
+    pub(crate) fn sessions(&self) -> Vec<SessionId> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.sessions().collect()
+    }
+
+    pub(crate) fn put(&self, key: PlaceKey, session: SessionId) {
+        let now = self.clock.now();
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = places.put(key, session, now) {
+            tracing::warn!(%error, "a session is not found by its handle after a restart");
+        }
+    }
+}

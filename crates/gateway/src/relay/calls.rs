@@ -1,0 +1,528 @@
+//! The calls of one connection: what the client gets, and what its answers are.
+//!
+//! ```text
+//! vendor's frame ─▶ waiting (the session records and judges it)
+//!                     ├─ all calls released ─▶ the frame, unchanged
+//!                     ├─ some released      ─▶ these calls, each alone
+//!                     └─ held ─▶ released later ─▶ the call alone
+//! client's answer ─┬─ observed: passed at once, and recorded
+//!                  └─ held: recorded, then passed when the session says so
+//! ```
+//!
+//! It is pure: it returns what is to be written and reported.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use recount::engine::RelayOrder;
+use recount::live::Told;
+use recount::session::{Json, Seq};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::frames::calls::{Call, DividedFrame, cancellation, frame_of};
+use crate::frames::responses::{DividedResponses, Response, Spelling, responses_frame};
+
+/// The maximum number of calls of a connection that are known at the same time. A session refuses
+/// calls beyond 1,000 open ones itself; the rest is room for those that ended.
+const KNOWN_MAX: usize = 4_096;
+
+/// What follows from a message, an answer or an order.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Act {
+    /// The client gets a message.
+    ToClient(Message),
+    /// The vendor gets a message.
+    ToVendor(Message),
+    /// The session gets the result of a call that the client has.
+    Return {
+        /// The start that the client holds.
+        start: Start,
+        /// The response, as JSON.
+        response: Json,
+        /// True if more results of the call follow.
+        is_interim: bool,
+    },
+}
+
+/// The start of a call at the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) call: Seq,
+    pub(crate) attempt: u32,
+}
+
+/// A message of the vendor whose calls are not all on record.
+struct Waiting {
+    /// Its number among the messages that the session hears.
+    number: u64,
+    /// The message, if it passes unchanged once all its calls are released.
+    whole: Option<Message>,
+    entries: Vec<Entry>,
+}
+
+/// A call in such a message.
+struct Entry {
+    id: Option<String>,
+    name: String,
+    /// The call as the vendor wrote it.
+    text: String,
+    is_piece: bool,
+    call: Option<Seq>,
+    released: Option<(Start, Json)>,
+    /// True if it was passed before it was on record.
+    is_passed: bool,
+}
+
+/// A call on record that has not ended for the client.
+struct Known {
+    id: Option<String>,
+    name: String,
+    /// The text of a call that the client does not have yet.
+    text: Option<String>,
+    state: State,
+}
+
+enum State {
+    /// The client does not have it.
+    Held,
+    /// The client has it and has not given its last answer.
+    Delivered(Start),
+    /// The client has answered, or need not any more.
+    Over(Start),
+}
+
+/// The answer of a client to a held call, until the session has recorded it.
+struct Answer {
+    call: Seq,
+    response: Json,
+    message: Message,
+}
+
+/// The calls of one connection.
+#[derive(Default)]
+pub(crate) struct Calls {
+    /// The tools that the engine runs. The client never sees their calls.
+    pub(crate) hosted: BTreeSet<String>,
+    /// The tools that a policy names. Calls of the client's other tools are only observed.
+    pub(crate) named: BTreeSet<String>,
+    /// True if nothing is held.
+    pub(crate) dry_run: bool,
+    waiting: VecDeque<Waiting>,
+    known: BTreeMap<Seq, Known>,
+    answers: VecDeque<Answer>,
+    /// The number of calls that passed before they were on record.
+    pub(crate) passed_unrecorded: u64,
+}
+
+impl Calls {
+    /// True if calls of the tool are held for the session's decision.
+    pub(crate) fn is_held(&self, tool: &str) -> bool {
+        !self.dry_run && self.named.contains(tool)
+    }
+
+    fn is_hosted(&self, tool: &str) -> bool {
+        self.hosted.contains(tool)
+    }
+
+    /// True if a message waits for its record.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes a message with calls, which the session hears as its `number`-th one.
+    pub(crate) fn take(&mut self, number: u64, message: Message, divided: &DividedFrame<'_>) {
+        let entry = |call: &Call<'_>| Entry {
+            id: call.id.clone(),
+            name: call.name.clone().unwrap_or_default(),
+            text: call.text.to_owned(),
+            is_piece: call.is_piece,
+            call: None,
+            released: None,
+            is_passed: false,
+        };
+        let entries: Vec<Entry> = divided.calls.iter().map(entry).collect();
+        let is_alone = divided.rest.is_none() && divided.cancelled.is_none();
+        self.waiting.push_back(Waiting {
+            number,
+            whole: is_alone.then_some(message),
+            entries,
+        });
+    }
+
+    /// Follows an order of the session.
+    pub(crate) fn follow(&mut self, order: RelayOrder, acts: &mut Vec<Act>) {
+        match order {
+            RelayOrder::Received { call, id, tool } => self.received(call, id, tool),
+            RelayOrder::Deliver {
+                call,
+                attempt,
+                id,
+                tool,
+                args,
+            } => self.released(Start { call, attempt }, (id, tool), args, acts),
+            RelayOrder::Ended { call } => self.ended(call, acts),
+            RelayOrder::Heard { message } => self.heard(message, acts),
+            RelayOrder::Send {
+                message,
+                told,
+                written,
+            } => {
+                acts.extend(self.said(message, told).map(Act::ToVendor));
+                // The writer of the session goes on. What is lost with the connection is known to
+                // the session by its end.
+                let _ = written.send(());
+            }
+        }
+    }
+
+    fn received(&mut self, call: Seq, id: Option<String>, tool: String) {
+        let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
+        let entry = entries.find(|it| it.call.is_none() && it.id == id && it.name == tool);
+        let text = entry.map(|entry| {
+            entry.call = Some(call);
+            entry.text.clone()
+        });
+        self.known.insert(
+            call,
+            Known {
+                id,
+                name: tool,
+                text,
+                state: State::Held,
+            },
+        );
+        if self.known.len() > KNOWN_MAX {
+            let over = self.known.iter().find(|(_, it)| it.is_over());
+            let over = over.map(|(call, _)| *call);
+            over.map(|it| self.known.remove(&it));
+        }
+    }
+
+    fn released(
+        &mut self,
+        start: Start,
+        (id, name): (Option<String>, String),
+        args: Json,
+        acts: &mut Vec<Act>,
+    ) {
+        let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
+        if let Some(entry) = entries.find(|it| it.call == Some(start.call)) {
+            entry.released = Some((start, args));
+            return;
+        }
+        // A call of an earlier connection has no text here.
+        let known = self.known.entry(start.call).or_insert_with(|| Known {
+            id,
+            name,
+            text: None,
+            state: State::Held,
+        });
+        acts.extend(known.deliver(start, &args));
+    }
+
+    /// Handles a message whose calls are all on record now.
+    fn heard(&mut self, number: u64, acts: &mut Vec<Act>) {
+        while self.waiting.front().is_some_and(|it| it.number <= number) {
+            if let Some(waiting) = self.waiting.pop_front() {
+                self.divide(waiting, acts);
+            }
+        }
+    }
+
+    fn divide(&mut self, waiting: Waiting, acts: &mut Vec<Act>) {
+        let Waiting { whole, entries, .. } = waiting;
+        let passes = |it: &Entry| {
+            let is_free = self.dry_run && !self.is_hosted(&it.name);
+            !it.is_passed && !it.is_piece && (it.released.is_some() || is_free)
+        };
+        let edited = |it: &Entry| {
+            let released = it.released.as_ref();
+            released.is_some_and(|(_, args)| !has_args(&it.text, args))
+        };
+        let is_unchanged = entries.iter().all(|it| passes(it) && !edited(it));
+        let whole = whole.filter(|_| is_unchanged && !entries.is_empty());
+        let is_whole = whole.is_some();
+        acts.extend(whole.map(Act::ToClient));
+        for entry in entries {
+            let is_free = self.dry_run && !self.is_hosted(&entry.name);
+            let Some(known) = entry.call.and_then(|call| self.known.get_mut(&call)) else {
+                continue;
+            };
+            let is_given = is_whole || entry.is_passed;
+            match entry.released {
+                Some((start, _)) if is_given => known.state = State::Delivered(start),
+                Some((start, args)) => acts.extend(known.deliver(start, &args)),
+                None if is_free && !is_given => {
+                    let text = known.text.take();
+                    acts.extend(text.map(|text| Act::ToClient(to_client(&text))));
+                }
+                None => {}
+            }
+            if is_given {
+                known.text = None;
+            }
+        }
+    }
+
+    /// Passes the calls that no policy names, although they are not on record yet.
+    pub(crate) fn pass_unrecorded(&mut self, acts: &mut Vec<Act>) {
+        let (named, hosted, dry_run) = (&self.named, &self.hosted, self.dry_run);
+        let is_held = |name: &str| !dry_run && named.contains(name) || hosted.contains(name);
+        for waiting in &mut self.waiting {
+            let free = |it: &Entry| !it.is_passed && !it.is_piece && !is_held(&it.name);
+            if waiting.entries.iter().all(free)
+                && let Some(whole) = waiting.whole.take()
+            {
+                acts.push(Act::ToClient(whole));
+            } else {
+                let calls = waiting.entries.iter().filter(|it| free(it));
+                acts.extend(calls.map(|it| Act::ToClient(to_client(&it.text))));
+            }
+            for entry in waiting.entries.iter_mut() {
+                if free(entry) {
+                    entry.is_passed = true;
+                    self.passed_unrecorded += 1;
+                }
+            }
+        }
+    }
+
+    /// Answers the calls that cannot be recorded any more, because the session is gone.
+    pub(crate) fn refuse_unrecorded(&mut self, acts: &mut Vec<Act>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let entries = waiting.into_iter().flat_map(|it| it.entries);
+        for entry in entries.filter(|it| !it.is_passed) {
+            acts.push(Act::ToVendor(refusal(entry.id, &entry.name)));
+        }
+        let held = self.known.iter_mut();
+        for (_, known) in held.filter(|(_, it)| matches!(it.state, State::Held)) {
+            if known.text.take().is_some() {
+                acts.push(Act::ToVendor(refusal(known.id.clone(), &known.name)));
+            }
+        }
+    }
+
+    /// Returns the cancellation of the calls that the client has, of those that the vendor cancels.
+    pub(crate) fn cancelled(&mut self, ids: &[String]) -> Vec<String> {
+        let has = |id: &&String| {
+            let mut known = self.known.values().rev();
+            let known = known.find(|it| it.id.as_ref() == Some(*id));
+            known.is_some_and(|it| !matches!(it.state, State::Held))
+        };
+        let given: Vec<String> = ids.iter().filter(has).cloned().collect();
+        for known in self.known.values_mut() {
+            if known.id.as_ref().is_some_and(|id| given.contains(id)) {
+                known.end();
+            }
+        }
+        given
+    }
+
+    /// Handles the end of a call. A client that has it hears that nobody waits for its answer.
+    fn ended(&mut self, call: Seq, acts: &mut Vec<Act>) {
+        let Some(known) = self.known.get_mut(&call) else {
+            return;
+        };
+        if let (State::Delivered(_), Some(id)) = (&known.state, &known.id) {
+            let text = cancellation([id.as_str()]);
+            acts.push(Act::ToClient(Message::binary(text)));
+        }
+        known.text = None;
+        known.end();
+    }
+
+    /// Takes the answers of the client. Returns the answers to calls that it does not have.
+    pub(crate) fn answered<'a>(
+        &mut self,
+        message: Message,
+        divided: &DividedResponses<'a>,
+        acts: &mut Vec<Act>,
+    ) -> Vec<Response<'a>> {
+        let mut unknown = Vec::new();
+        let (mut passed, mut reports) = (Vec::new(), Vec::new());
+        let is_alone = divided.rest.is_none();
+        for response in &divided.responses {
+            let Some(start) = self.start_of(response) else {
+                unknown.push(response.clone());
+                continue;
+            };
+            let is_interim = response.will_continue == Some(true);
+            let json = Json::parse(response.response.unwrap_or("{}"));
+            let json = json.unwrap_or_else(|_| Json::empty_object());
+            if let Some(known) = self.known.get_mut(&start.call)
+                && !is_interim
+            {
+                known.end();
+            }
+            let is_held = self.known.get(&start.call).map(|it| it.name.clone());
+            if is_held.is_some_and(|name| self.is_held(&name)) {
+                self.answers.push_back(Answer {
+                    call: start.call,
+                    response: json.clone(),
+                    message: to_vendor(&[response.text], divided.spelling, &message),
+                });
+            } else {
+                passed.push(response.text);
+            }
+            reports.push(Act::Return {
+                start,
+                response: json,
+                is_interim,
+            });
+        }
+        if passed.len() == divided.responses.len() && is_alone && !passed.is_empty() {
+            acts.push(Act::ToVendor(message));
+        } else {
+            if !passed.is_empty() {
+                let divided = to_vendor(&passed, divided.spelling, &message);
+                acts.push(Act::ToVendor(divided));
+            }
+            let rest = divided.rest.as_deref();
+            acts.extend(rest.map(|it| Act::ToVendor(like(&message, it.to_owned()))));
+        }
+        acts.append(&mut reports);
+        unknown
+    }
+
+    /// Finds the call that a response is for, if the client has it and it waits for an answer.
+    fn start_of(&self, response: &Response<'_>) -> Option<Start> {
+        let mut known = self.known.values();
+        let is_for = |it: &&Known| match &response.id {
+            Some(id) => it.id.as_ref() == Some(id),
+            None => it.id.is_none() && Some(&it.name) == response.name.as_ref(),
+        };
+        known.find_map(|it| match it.state {
+            State::Delivered(start) if is_for(&it) => Some(start),
+            State::Held | State::Delivered(_) | State::Over(_) => None,
+        })
+    }
+
+    /// Returns the message that the vendor gets for one of the session.
+    ///
+    /// The client's own text goes out if it says the same. An observed call needs none: its answer
+    /// has passed.
+    fn said(&mut self, message: String, told: Option<Told>) -> Option<Message> {
+        let Some(told) = told else {
+            return Some(Message::text(message));
+        };
+        let is_of_client = !self.is_hosted(&told.tool);
+        let answer = self.answers.iter().position(|it| it.call == told.call);
+        let answer = answer.and_then(|at| self.answers.remove(at));
+        if is_of_client && !self.is_held(&told.tool) {
+            // A refusal is the session's own, and the client has not seen the call.
+            let was_given = self.known.get(&told.call).is_none_or(Known::was_given);
+            return (!was_given && !self.dry_run).then(|| Message::text(message));
+        }
+        let same = answer.filter(|it| !told.as_conversation && says(&message, &it.response));
+        Some(same.map_or_else(|| Message::text(message), |it| it.message))
+    }
+
+    /// Returns the calls that the client has and has not answered, when its connection ends.
+    pub(crate) fn unanswered(&self) -> Vec<(String, Start)> {
+        let known = self.known.values();
+        let left = known.filter_map(|it| match (&it.id, &it.state) {
+            (Some(id), State::Delivered(start)) => Some((id.clone(), *start)),
+            (_, State::Held | State::Delivered(_) | State::Over(_)) => None,
+        });
+        left.collect()
+    }
+}
+
+impl Known {
+    fn is_over(&self) -> bool {
+        match self.state {
+            State::Over(_) => true,
+            State::Held | State::Delivered(_) => false,
+        }
+    }
+
+    fn was_given(&self) -> bool {
+        match self.state {
+            State::Over(_) | State::Delivered(_) => true,
+            State::Held => false,
+        }
+    }
+
+    fn end(&mut self) {
+        if let State::Delivered(start) = self.state {
+            self.state = State::Over(start);
+        }
+    }
+
+    /// Delivers the call, once.
+    fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
+        match self.state {
+            State::Held => {}
+            State::Delivered(_) | State::Over(_) => return None,
+        }
+        self.state = State::Delivered(start);
+        let text = self.text.take().filter(|text| has_args(text, args));
+        let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
+        Some(Act::ToClient(to_client(&text)))
+    }
+}
+
+/// True if the call as the vendor wrote it has these arguments.
+fn has_args(text: &str, args: &Json) -> bool {
+    #[derive(serde::Deserialize)]
+    struct WithArgs<'a> {
+        #[serde(borrow, default)]
+        args: Option<&'a RawValue>,
+    }
+    let Ok(call) = serde_json::from_str::<WithArgs<'_>>(text) else {
+        return false;
+    };
+    let Some(given) = call.args else {
+        return *args == Json::empty_object();
+    };
+    let given = Json::parse(given.get());
+    // Some models write the object into a string.
+    given.is_ok_and(|it| it == *args || it.object_in_text().is_some_and(|it| it == *args))
+}
+
+fn call_of(id: Option<&str>, name: &str, args: &Json) -> String {
+    let name = Value::from(name);
+    let args = args.as_str();
+    match id {
+        Some(id) => {
+            let id = Value::from(id);
+            format!(r#"{{"id":{id},"name":{name},"args":{args}}}"#)
+        }
+        None => format!(r#"{{"name":{name},"args":{args}}}"#),
+    }
+}
+
+/// The vendor sends JSON in binary messages.
+fn to_client(call: &str) -> Message {
+    Message::binary(frame_of(&[call]))
+}
+
+fn to_vendor(responses: &[&str], spelling: Spelling<'_>, like_this: &Message) -> Message {
+    like(like_this, responses_frame(responses, spelling))
+}
+
+/// A message of the same kind, text or binary.
+pub(crate) fn like(message: &Message, text: String) -> Message {
+    match message.is_binary() {
+        true => Message::binary(text),
+        false => Message::text(text),
+    }
+}
+
+fn refusal(id: Option<String>, name: &str) -> Message {
+    let error = "the call could not be recorded, so it did not run";
+    let mut response = serde_json::json!({"name": name, "response": {"error": error}});
+    if let (Some(id), Some(response)) = (id, response.as_object_mut()) {
+        response.insert("id".to_owned(), id.into());
+    }
+    let message = serde_json::json!({"toolResponse": {"functionResponses": [response]}});
+    Message::text(message.to_string())
+}
+
+/// True if a message of the session has exactly this response.
+fn says(message: &str, response: &Json) -> bool {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    let said = message.pointer("/toolResponse/functionResponses/0/response");
+    said.is_some_and(|it| *it == response.to_value())
+}

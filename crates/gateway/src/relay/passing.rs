@@ -1,0 +1,340 @@
+//! The passage of messages from one side to the other, and what the session hears of them.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use recount::live::wire::ServerMessage;
+use recount::session::Json;
+use recount::session::ResumptionHandle;
+
+use super::calls::{Act, like};
+use super::session::{self, Report};
+use super::task::{End, Event, Relay};
+use crate::frames::calls::{DividedFrame, cancellation, split};
+use crate::frames::client::{ClientFrame, text_of, user_text};
+use crate::frames::declaring::with_tools;
+use crate::frames::responses::{Response, split_responses};
+use crate::frames::setup::ContextUpdate;
+use crate::frames::vendor::VendorFrame;
+use crate::frames::{client, vendor};
+use crate::places::PlaceKey;
+
+/// The time for the record of a call, after which the journal counts as one that cannot be written.
+const RECORD_MAX: Duration = Duration::from_secs(2);
+
+type Received = Option<Result<Message, Error>>;
+
+impl Relay {
+    /// True if the vendor is read: the client takes what comes, and a call can be handed on.
+    pub(super) fn may_read_vendor(&self) -> bool {
+        let can_hand_on = self
+            .channels
+            .as_ref()
+            .is_none_or(|it| it.copies.capacity() > 0);
+        self.to_client.has_room() && can_hand_on && self.declaring.is_none()
+    }
+
+    /// True if the client is read: the vendor takes what comes, and answers can be reported.
+    pub(super) fn may_read_client(&self) -> bool {
+        let can_report = self
+            .channels
+            .as_ref()
+            .is_none_or(|it| it.reports.capacity() > 0);
+        self.to_vendor.has_room() && can_report
+    }
+
+    pub(super) fn of_session(&mut self, event: Event) {
+        let mut acts = Vec::new();
+        match event {
+            Event::Opened(session) => {
+                self.session = Some(session);
+                self.shared.sessions.enter(session, &self.cut);
+            }
+            Event::Order(order) => self.calls.follow(order, &mut acts),
+            Event::Stopped => {
+                self.is_unrecorded = true;
+                self.give_up(&mut acts);
+            }
+        }
+        if !self.calls.has_waiting() {
+            self.overdue = None;
+        }
+        self.perform(acts);
+    }
+
+    /// Handles calls that can no longer be recorded.
+    fn give_up(&mut self, acts: &mut Vec<Act>) {
+        if self.shared.settings.pass_observed || self.shared.settings.dry_run {
+            self.calls.pass_unrecorded(acts);
+        }
+        self.calls.refuse_unrecorded(acts);
+    }
+
+    /// Passes the calls that wait for a journal that does not write.
+    pub(super) fn pass_unrecorded(&mut self) {
+        let mut acts = Vec::new();
+        self.calls.pass_unrecorded(&mut acts);
+        self.perform(acts);
+    }
+
+    fn perform(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::ToClient(message) => self.to_client.push(message),
+                Act::ToVendor(message) => self.to_vendor.push(message),
+                Act::Return {
+                    start,
+                    response,
+                    is_interim,
+                } => self.report(Report::Return {
+                    start,
+                    response,
+                    is_interim,
+                }),
+            }
+        }
+    }
+
+    /// Reports to the session. A client is read only while there is room for a report.
+    fn report(&self, report: Report) {
+        if let Some(channels) = &self.channels
+            && channels.reports.try_send(report).is_err()
+        {
+            tracing::warn!("a report of a client does not reach its session");
+        }
+    }
+
+    /// Hands a copy to the session. Returns its number.
+    fn copy(&mut self, text: &str) -> Option<u64> {
+        let channels = self.channels.as_ref()?;
+        match channels.copies.try_send(text.to_owned()) {
+            Ok(()) => {
+                self.copies += 1;
+                Some(self.copies)
+            }
+            Err(_) => {
+                self.dropped += 1;
+                None
+            }
+        }
+    }
+
+    /// Opens the session of the connection, once.
+    fn open_session(&mut self) {
+        if let Some(wanted) = self.wanted.take() {
+            let shared = &self.shared;
+            // A reload of the configuration counts for the next connection.
+            let named = shared.engine.named_in_policies(&wanted.agent);
+            self.calls.named = named.unwrap_or_default();
+            self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
+        }
+    }
+
+    pub(super) fn from_vendor(&mut self, message: Received) -> Option<End> {
+        let message = match message {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return Some(End::VendorLost(error.to_string())),
+            None => return Some(End::VendorLost("the connection ended".to_owned())),
+        };
+        let bytes = match &message {
+            Message::Text(text) => text.as_bytes(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(frame) => return Some(End::Vendor(frame.clone())),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+        };
+        match vendor::look(bytes) {
+            VendorFrame::Passing => self.to_client.push(message),
+            VendorFrame::Recorded => match text_of(bytes) {
+                Ok(text) => {
+                    self.hear(text);
+                    self.to_client.push(message);
+                }
+                Err(problem) => self.hide(&problem),
+            },
+            VendorFrame::Deciding => {
+                let message = message.clone();
+                match text_of(bytes).and_then(|text| Ok((text, split(text)?))) {
+                    Ok((text, divided)) => self.decide(message, text, &divided),
+                    Err(problem) => self.hide(&problem),
+                }
+            }
+        }
+        None
+    }
+
+    /// Keeps a message from the client that it could read in another way than the gateway.
+    fn hide(&self, problem: &dyn std::fmt::Display) {
+        tracing::warn!(%problem, "a message of the vendor is not forwarded");
+    }
+
+    /// Gives the session a copy of a message without calls.
+    fn hear(&mut self, text: &str) {
+        if self.wanted.is_some() {
+            // The answer to the setup, which the session does not need.
+            self.open_session();
+            return;
+        }
+        self.copy(text);
+        if let (Some(session), Some(handle)) = (self.session, new_handle(text)) {
+            let credential = self.request.admitted.fingerprint();
+            self.shared
+                .index
+                .put(PlaceKey::of_handle(credential, &handle), session);
+        }
+    }
+
+    fn decide(&mut self, message: Message, text: &str, divided: &DividedFrame<'_>) {
+        if divided.calls.is_empty() && divided.cancelled.is_none() {
+            self.hear(text);
+            return self.to_client.push(message);
+        }
+        self.open_session();
+        if let Some(rest) = &divided.rest {
+            self.to_client.push(like(&message, rest.clone()));
+        }
+        if let Some(cancelled) = &divided.cancelled {
+            let given = self.calls.cancelled(&cancelled.ids);
+            if !given.is_empty() {
+                let is_whole = given == cancelled.ids && divided.calls.is_empty();
+                let is_whole = is_whole && divided.rest.is_none();
+                self.to_client.push(match is_whole {
+                    true => message.clone(),
+                    false => like(&message, cancellation(given.iter().map(String::as_str))),
+                });
+            }
+        }
+        let number = match self.is_unrecorded {
+            true => None,
+            false => self.copy(text),
+        };
+        if divided.calls.is_empty() {
+            return;
+        }
+        self.calls
+            .take(number.unwrap_or(u64::MAX), message, divided);
+        if number.is_none() {
+            let mut acts = Vec::new();
+            self.give_up(&mut acts);
+            self.perform(acts);
+        } else if self.shared.settings.pass_observed && self.overdue.is_none() {
+            self.overdue = Some(Box::pin(sleep(RECORD_MAX)));
+        }
+    }
+
+    pub(super) fn from_client(&mut self, message: Received) -> Option<End> {
+        let message = match message {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return Some(End::ClientLost(error.to_string())),
+            None => return Some(End::ClientLost("the connection ended".to_owned())),
+        };
+        let bytes = match &message {
+            Message::Text(text) => text.as_bytes(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(frame) => return Some(End::Client(frame.clone())),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+        };
+        let class = client::look(bytes);
+        let text = || text_of(bytes).unwrap_or_default();
+        match class {
+            ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
+            ClientFrame::RealtimeText | ClientFrame::Content => {
+                if let Some(said) = user_text(text()) {
+                    self.report(Report::Said(said));
+                }
+                self.to_vendor.push(message);
+            }
+            ClientFrame::Setup => {
+                return Some(End::Own(CloseCode::Invalid, "expected one setup, got two"));
+            }
+            ClientFrame::ContextUpdate => {
+                let text = text().to_owned();
+                return self.declare(message, &text);
+            }
+            ClientFrame::ToolResponse => {
+                let message = message.clone();
+                let text = text().to_owned();
+                return self.answer(message, &text);
+            }
+            ClientFrame::Malformed(problem) => return Some(malformed(&problem)),
+        }
+        None
+    }
+
+    /// Passes on a change of the client's tools, with the agent's own tools.
+    fn declare(&mut self, message: Message, text: &str) -> Option<End> {
+        let update = match ContextUpdate::read(text) {
+            Ok(update) => update,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        let Some(declared) = update.declared else {
+            self.to_vendor.push(message);
+            return None;
+        };
+        let hosted = self.hosted(&self.model, &declared);
+        let changed = match with_tools(text, &hosted) {
+            Ok(changed) => changed,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        self.to_vendor.push(match hosted.is_empty() {
+            true => message,
+            false => like(&message, changed),
+        });
+        let (counts, is_declared) = oneshot::channel();
+        self.report(Report::Tools(declared, counts));
+        self.declaring = self.channels.is_some().then_some(is_declared);
+        None
+    }
+
+    fn answer(&mut self, message: Message, text: &str) -> Option<End> {
+        let divided = match split_responses(text) {
+            Ok(divided) => divided,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        let mut acts = Vec::new();
+        let unknown = self.calls.answered(message, &divided, &mut acts);
+        self.perform(acts);
+        for response in unknown {
+            self.late(&response);
+        }
+        None
+    }
+
+    /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
+    /// the client does not have them.
+    fn late(&self, response: &Response<'_>) {
+        let held = self.session.zip(response.id.as_deref());
+        let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
+        let Some(key) = key else {
+            let tool = response.name.as_deref().unwrap_or_default();
+            tracing::warn!(tool, "a client answered a call that it does not have");
+            return;
+        };
+        let json = Json::parse(response.response.unwrap_or("{}"));
+        let response = json.unwrap_or_else(|_| Json::empty_object());
+        self.report(Report::Late { key, response });
+    }
+}
+
+fn malformed(problem: &dyn std::fmt::Display) -> End {
+    tracing::warn!(%problem, "a message of a client is not forwarded");
+    End::Own(
+        CloseCode::Invalid,
+        "expected a message that all readers read alike",
+    )
+}
+
+/// Returns the handle in a message that the session records.
+fn new_handle(text: &str) -> Option<ResumptionHandle> {
+    if !text.contains("newHandle") && !text.contains("new_handle") {
+        return None;
+    }
+    let update = ServerMessage::decode(text)
+        .ok()?
+        .session_resumption_update?;
+    let handle = update.new_handle.filter(|it| !it.is_empty())?;
+    Some(ResumptionHandle::new(handle))
+}

@@ -1,0 +1,247 @@
+//! The session of a connection: it is opened beside the relay, and gets what the relay reports.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use recount::engine::{ClaimKey, Engine, Error, LiveHandle, Relay, RelayOrder};
+use recount::ledger;
+use recount::live::{ConnectionLost, FrameReceiver, Platform};
+use recount::prelude::{T, Toolset};
+use recount::session::catalog::Behavior;
+use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+
+use super::calls::Start;
+use crate::frames::setup::Declared;
+use crate::index::Index;
+use crate::places::PlaceKey;
+
+/// The time for which a client holds a call. The end of its connection ends it before.
+const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The number of copies of messages that wait for a busy session. Then a copy without a call is
+/// dropped, and with one the vendor waits.
+pub(super) const COPIES: usize = 256;
+
+/// The number of reports that wait for a busy session. Then the client waits.
+pub(super) const REPORTS: usize = 256;
+
+/// A report of the relay to its session.
+pub(super) enum Report {
+    /// The client sent text to the model.
+    Said(String),
+    /// The client answered a call of this connection.
+    Return {
+        start: Start,
+        response: Json,
+        is_interim: bool,
+    },
+    /// The client answered a call of an earlier connection.
+    Late { key: ClaimKey, response: Json },
+    /// The client declared other tools. The sender fires once they count.
+    Tools(Vec<Declared>, oneshot::Sender<()>),
+}
+
+/// The session that a connection needs.
+pub(super) struct Wanted {
+    pub(super) agent: String,
+    /// The session that the client continues, as the index knows it.
+    pub(super) known: Option<SessionId>,
+    /// The places under which the session is found later.
+    pub(super) places: Vec<PlaceKey>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) external_id: Option<String>,
+    pub(super) on_behalf_of: Option<String>,
+    pub(super) client: Actor,
+    pub(super) model: String,
+    pub(super) endpoint: String,
+    pub(super) platform: Platform,
+    pub(super) tools: Vec<Declared>,
+    pub(super) resumed: Option<ResumptionHandle>,
+    /// The id of the claims of this connection.
+    pub(super) claim: String,
+}
+
+/// The relay's ends of the channels to its session.
+pub(super) struct Channels {
+    pub(super) copies: mpsc::Sender<String>,
+    pub(super) reports: mpsc::Sender<Report>,
+    pub(super) orders: mpsc::UnboundedReceiver<RelayOrder>,
+    /// The session, once it is known.
+    pub(super) session: oneshot::Receiver<SessionId>,
+    /// The end of the connection, to be set before the channels are dropped.
+    pub(super) lost: Arc<OnceLock<ConnectionLost>>,
+}
+
+/// The copies of messages, as the session receives them.
+struct Copies {
+    copies: mpsc::Receiver<String>,
+    lost: Arc<OnceLock<ConnectionLost>>,
+}
+
+#[async_trait]
+impl FrameReceiver for Copies {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        let ended = || ConnectionLost {
+            code: None,
+            reason: "the relay ended".to_owned(),
+        };
+        let copy = self.copies.recv().await;
+        copy.ok_or_else(|| self.lost.get().cloned().unwrap_or_else(ended))
+    }
+}
+
+/// Opens the session beside the relay.
+pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Channels {
+    let (copies, received) = mpsc::channel(COPIES);
+    let (reports, reported) = mpsc::channel(REPORTS);
+    let (ordering, orders) = mpsc::unbounded_channel();
+    let (known, session) = oneshot::channel();
+    let lost = Arc::<OnceLock<ConnectionLost>>::default();
+    let receiver = Copies {
+        copies: received,
+        lost: lost.clone(),
+    };
+    let (engine, index) = (engine.clone(), index.clone());
+    tokio::spawn(async move {
+        let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
+        match begin(&engine, &index, wanted, receiver, ordering).await {
+            Ok(handle) => {
+                let _ = known.send(handle.session_id());
+                serve(&engine, handle, (client, claim), reported).await;
+            }
+            // The relay sees it by the end of its orders.
+            Err(error) => tracing::error!(%error, "a client has no session: no call is delivered"),
+        }
+    });
+    Channels {
+        copies,
+        reports,
+        orders,
+        session,
+        lost,
+    }
+}
+
+async fn begin(
+    engine: &Engine,
+    index: &Index,
+    wanted: Wanted,
+    receiver: Copies,
+    orders: mpsc::UnboundedSender<RelayOrder>,
+) -> Result<LiveHandle, Error> {
+    let handle = match wanted.known {
+        Some(session) => reopened(engine, session, &wanted.agent).await?,
+        None => None,
+    };
+    let handle = match handle {
+        Some(handle) => handle,
+        None => {
+            let mut new = engine.session(&wanted.agent);
+            for (key, value) in &wanted.labels {
+                new = new.label(key, value);
+            }
+            if let Some(id) = &wanted.external_id {
+                new = new.external_id(id);
+            }
+            if let Some(name) = &wanted.on_behalf_of {
+                new = new.on_behalf_of(name);
+            }
+            new.open().await?.releasing()
+        }
+    };
+    for place in &wanted.places {
+        index.put(*place, handle.session_id());
+    }
+    let relay = Relay {
+        model: wanted.model,
+        endpoint: wanted.endpoint,
+        platform: wanted.platform,
+        tools: toolset(wanted.tools),
+        resumed: wanted.resumed,
+        client: wanted.client,
+        claim: wanted.claim,
+        lease: Lease::new(LEASE).unwrap_or(Lease::DEFAULT),
+        receiver: Box::new(receiver),
+        orders,
+    };
+    handle.relay(relay).await?;
+    Ok(handle)
+}
+
+/// Returns a session that goes on. `None` if it is closed, or of another agent.
+async fn reopened(
+    engine: &Engine,
+    session: SessionId,
+    agent: &str,
+) -> Result<Option<LiveHandle>, Error> {
+    let handle = match engine.reopen(session).await {
+        Ok(handle) => handle.releasing(),
+        Err(Error::Ledger(ledger::Error::UnknownSession { .. })) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let state = handle.session().await?;
+    let goes_on = !state.closed && state.agent.as_deref() == Some(agent);
+    Ok(goes_on.then_some(handle))
+}
+
+/// Hands reports to the session, one after the other.
+async fn serve(
+    engine: &Engine,
+    handle: LiveHandle,
+    (client, claim): (Actor, String),
+    mut reports: mpsc::Receiver<Report>,
+) {
+    let session = handle.session_id();
+    while let Some(report) = reports.recv().await {
+        let reported = match report {
+            Report::Said(text) => handle.client_said(text).await,
+            Report::Return {
+                start,
+                response,
+                is_interim,
+            } => {
+                let key = ClaimKey {
+                    session,
+                    call: start.call,
+                    attempt: Some(start.attempt),
+                    claim: format!("relay/{claim}"),
+                };
+                let by = client.clone();
+                match is_interim {
+                    true => engine.yield_claim(key, response, by).await.map(drop),
+                    false => engine.finish_claim(key, Ok(response), by).await.map(drop),
+                }
+            }
+            Report::Late { key, response } => {
+                let late = engine.finish_claim(key, Ok(response), client.clone());
+                late.await.map(drop)
+            }
+            Report::Tools(declared, counts) => {
+                let changed = handle.relay_tools(toolset(declared)).await;
+                let _ = counts.send(());
+                changed
+            }
+        };
+        if let Err(error) = reported {
+            tracing::warn!(%session, %error, "a report of a client was not recorded");
+        }
+    }
+}
+
+/// The client's functions as tools. Its own program checks their arguments.
+fn toolset(declared: Vec<Declared>) -> Toolset {
+    let tools = declared.into_iter().map(|it| {
+        let schema = it.parameters.unwrap_or_else(|| json!({"type": "object"}));
+        let tool = T::client(it.name, it.description.unwrap_or_default(), schema);
+        match it.behavior.as_deref() {
+            Some("BLOCKING") => T::behavior(tool, Behavior::Blocking),
+            Some("NON_BLOCKING") => T::behavior(tool, Behavior::NonBlocking),
+            Some(_) | None => tool,
+        }
+    });
+    tools.fold(Toolset::default(), |all, tool| all | tool)
+}

@@ -1,0 +1,107 @@
+//! The sessions of the gateway: who has them now, and what their clients have not answered.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use recount::engine::ClaimKey;
+use recount::session::SessionId;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::relay::calls::Start;
+
+/// The maximum number of unanswered calls that are kept for a session.
+const UNANSWERED_MAX: usize = 1_000;
+
+/// The sessions that have, or had, a client in this process.
+#[derive(Default)]
+pub(crate) struct Sessions(Mutex<BTreeMap<SessionId, Presence>>);
+
+struct Presence {
+    /// The connection that has the session. `None` once its client has left.
+    connection: Option<CancellationToken>,
+    /// The time since which it has no client.
+    left: Instant,
+    /// The calls that clients had when they left, by their ids.
+    unanswered: BTreeMap<String, ClaimKey>,
+}
+
+impl Sessions {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<SessionId, Presence>> {
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Knows a session from an earlier process.
+    pub(crate) fn remember(&self, session: SessionId) {
+        self.table().entry(session).or_insert_with(Presence::new);
+    }
+
+    /// Gives the session to a connection, and ends the connection that had it.
+    pub(crate) fn enter(&self, session: SessionId, connection: &CancellationToken) {
+        let mut table = self.table();
+        let presence = table.entry(session).or_insert_with(Presence::new);
+        if let Some(earlier) = presence.connection.replace(connection.clone()) {
+            earlier.cancel();
+        }
+    }
+
+    /// Notes that a connection has ended, with the calls that its client had.
+    pub(crate) fn leave(
+        &self,
+        session: SessionId,
+        connection: &CancellationToken,
+        claim: &str,
+        unanswered: Vec<(String, Start)>,
+    ) {
+        let mut table = self.table();
+        let Some(presence) = table.get_mut(&session) else {
+            return;
+        };
+        let keys = unanswered.into_iter().map(|(id, start)| {
+            let key = ClaimKey {
+                session,
+                call: start.call,
+                attempt: Some(start.attempt),
+                claim: claim.to_owned(),
+            };
+            (id, key)
+        });
+        presence.unanswered.extend(keys);
+        while presence.unanswered.len() > UNANSWERED_MAX {
+            presence.unanswered.pop_first();
+        }
+        // A connection that took the session over does not mind.
+        if !connection.is_cancelled() {
+            (presence.connection, presence.left) = (None, Instant::now());
+        }
+    }
+
+    /// Takes the claim of a call that an earlier connection left unanswered.
+    pub(crate) fn take(&self, session: SessionId, id: &str) -> Option<ClaimKey> {
+        self.table().get_mut(&session)?.unanswered.remove(id)
+    }
+
+    /// Takes the sessions without a client for this time.
+    pub(crate) fn left_for(&self, time: Duration) -> Vec<SessionId> {
+        let mut table = self.table();
+        let is_over = |it: &Presence| it.connection.is_none() && it.left.elapsed() >= time;
+        let over = table.iter().filter(|(_, it)| is_over(it));
+        let over: Vec<SessionId> = over.map(|(session, _)| *session).collect();
+        for session in &over {
+            table.remove(session);
+        }
+        over
+    }
+}
+
+impl Presence {
+    fn new() -> Presence {
+        Presence {
+            connection: None,
+            left: Instant::now(),
+            unanswered: BTreeMap::new(),
+        }
+    }
+}

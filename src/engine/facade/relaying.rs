@@ -1,0 +1,82 @@
+//! Sessions whose connection another program owns and relays, such as a gateway.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::engine::connection::relay::Relay;
+use crate::engine::error::Error;
+use crate::engine::facade::handle::LiveHandle;
+use crate::engine::inputs::inbox::Input;
+use crate::engine::serving::engine::Engine;
+use crate::live::manner::Manner;
+use crate::live::{Capabilities, Platform, outgoing};
+use crate::session::Seq;
+use crate::tool::Toolset;
+
+impl LiveHandle {
+    /// Gives the session a connection of a client to the model's service, which the caller relays.
+    /// It takes the place of an earlier one. Returns the record of the connection.
+    ///
+    /// The session hears what the relay hands it, and gives its orders. Calls of the client's tools
+    /// pass the agent's policies; those that may start are claimed for the client. When the
+    /// connection ends, so do the client's claims, and the rules of their tools for calls in doubt
+    /// apply.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake in the client's tools. [`Error::Refused`] if the
+    /// session is closed, [`Error::AlreadyConnected`] if it has a connection that it opened itself.
+    pub async fn relay(&self, relay: Relay) -> Result<Seq, Error> {
+        self.ask(|reply| Input::Relay(relay, reply)).await
+    }
+
+    /// Replaces the tools that the client of the relayed connection declared.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] with every mistake in the tools.
+    pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
+        self.ask(|reply| Input::RelayTools(tools, reply)).await
+    }
+
+    /// Records text that the client of the relayed connection sent to the model. Nothing is sent.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn client_said(&self, text: impl Into<String>) -> Result<(), Error> {
+        let text = text.into();
+        self.ask(|reply| Input::ClientSaid(text, reply)).await
+    }
+}
+
+impl Engine {
+    /// Returns the tools that the policy files of an agent name now.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgent`].
+    pub fn named_in_policies(&self, agent: &str) -> Result<BTreeSet<String>, Error> {
+        Ok(self.agent(agent)?.named_in_policies())
+    }
+
+    /// Returns the tools of an agent as a setup declares them to a model: entries such as
+    /// `{"functionDeclarations":[{"name":"refund",…}]}`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAgent`].
+    pub fn declared_tools(
+        &self,
+        agent: &str,
+        model: &str,
+        platform: Platform,
+    ) -> Result<Vec<Value>, Error> {
+        let agent = self.agent(agent)?;
+        let capabilities = Capabilities::of(platform, model);
+        let manner = Manner::default();
+        let setup = outgoing::message(model, None, &agent.catalog, capabilities, &manner);
+        let mut setup: Value = serde_json::from_str(&setup).unwrap_or_default();
+        let tools = setup.pointer_mut("/setup/tools").map(Value::take);
+        Ok(match tools {
+            Some(Value::Array(tools)) => tools,
+            Some(_) | None => Vec::new(),
+        })
+    }
+}
