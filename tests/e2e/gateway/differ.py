@@ -51,7 +51,8 @@ class Expected:
     message: Message
     """The message as it was without the gateway."""
     items: dict[str, str] | None = None
-    """The calls, responses or cancelled ids that remain of it, if some were taken out."""
+    """The calls, responses or cancelled ids that remain of it, if some were taken out. None at all
+    stands for what is beside them."""
     after: int = 0
     """The number of messages before it that must have come, if it has no place of its own."""
 
@@ -66,12 +67,11 @@ class Expected:
                 bool(allowed.declared) and _only_declared(self.message, found, allowed.declared)
             )
         divided, whole = parts(found.text()), parts(self.message.text())
-        if whole is None:
-            return False
-        if divided is None:
-            return not self.items and members(found.text()) == whole.beside
+        if whole is None or divided is None:
+            beside = {} if whole is None else whole.beside
+            return not self.items and members(found.text()) == beside
         same = list(divided.items.items()) == list(self.items.items())
-        return same and divided.kind == whole.kind and divided.beside in (whole.beside, {})
+        return same and divided.kind == whole.kind and not divided.beside
 
 
 def _handshake(message: Message) -> tuple[str, dict[str, str]]:
@@ -121,7 +121,10 @@ def _expect(
             ordered.append(Expected(message))
             continue
         remaining, single = _divide(found, alone, hidden)
-        if remaining or found.beside:
+        if found.beside:
+            # What stands beside the calls is a message of its own, before or after them.
+            later.append(Expected(message, {}, after=len(ordered)))
+        if remaining:
             ordered.append(Expected(message, remaining))
         later += [Expected(message, one, after=len(ordered)) for one in single]
     return ordered, later

@@ -61,7 +61,8 @@ WITHOUT = [
 # What the client saw of it through the gateway.
 AT_CLIENT = [
     *WITHOUT[:5],
-    said(VENDOR, calls(LOOK, beside=USAGE)),
+    said(VENDOR, "{" + USAGE[1:] + "}"),
+    said(VENDOR, calls(LOOK)),
     said(CLIENT, answers("a")),
     said(VENDOR, AUDIO % "AAAC"),
     said(VENDOR, calls(REFUND)),
@@ -138,9 +139,11 @@ PLANTED: dict[str, tuple[str, str, list[Message]]] = {
     "a held call never": (CLIENT, VENDOR, without(C, '"refund","args"')),
     "a held call before its frame": (CLIENT, VENDOR, moved(C, '"refund","args"', "AAAA")),
     "a denied call": (CLIENT, VENDOR, changed(C, LOOK, f"{LOOK},{WIPE}")),
-    "a hosted call alone": (CLIENT, VENDOR, [*C[:8], said(VENDOR, calls(TIME)), *C[8:]]),
+    "a hosted call alone": (CLIENT, VENDOR, [*C[:9], said(VENDOR, calls(TIME)), *C[9:]]),
     "usage that is lost": (CLIENT, VENDOR, changed(C, "321", "322")),
-    "a cancellation of what the client never had": (CLIENT, VENDOR, [*C[:9], WITHOUT[9], *C[9:]]),
+    "usage twice": (CLIENT, VENDOR, twice(C, "321")),
+    "usage before its frame": (CLIENT, VENDOR, moved(C, "321", "AAAA")),
+    "a cancellation of what the client never had": (CLIENT, VENDOR, [*C[:10], WITHOUT[9], *C[10:]]),
     "a hosted tool in the client's own setup": (CLIENT, CLIENT, [C[0], V[1], *C[2:]]),
     "another key": (VENDOR, CLIENT, changed(V, "x-goog-api-key: k", "x-goog-api-key: l")),
     "another path": (VENDOR, CLIENT, changed(V, "/ws/x", "/ws/y")),

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from programs import certificate
 from service import Connection, Down, Service, serving
 
 # The time between two looks at what waits, in seconds.
@@ -77,7 +77,7 @@ class Gateway:
 
     def __init__(self, service: Service, plain: int, tls: int) -> None:
         self.service, self.plain, self.tls = service, plain, tls
-        self.authorities = service.directory / "gateway.pem"
+        self.authorities = service.directory / "ca.pem"
         """The certificates that its clients trust."""
 
     def approver(self) -> Connection:
@@ -104,19 +104,18 @@ def gating(program: pathlib.Path, vendor: int, hold_inline: str = HOLD_INLINE) -
     """Serves a gateway in front of a vendor on this machine, as `serving` does."""
     plain, tls = free_ports(2)
     ports = {"plain": plain, "tls": tls, "vendor": vendor, "hold_inline": hold_inline}
-    # The service refuses a key that other users can read.
-    os.umask(0o077)
-    with tempfile.TemporaryDirectory() as temporary:
-        pem = certificate(pathlib.Path(temporary))
-        authority = pem.with_suffix(".crt").read_text()
-        key = pem.read_text().removesuffix(authority)
     files = {
         "recount.toml": CONFIG.format(**ports),
         "policies.toml": POLICIES,
         "tools.toml": TOOLS,
-        "gateway.pem": authority,
-        "gateway-key.pem": key,
     }
+    # The service refuses a key that other users can read.
+    os.umask(0o077)
+    with tempfile.TemporaryDirectory() as temporary:
+        made = pathlib.Path(temporary, "certificate")
+        command = [program, "gateway", "dev-certificate", "--out", made]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        files |= {file.name: file.read_text() for file in made.iterdir()}
     with serving(program, files) as service:
         yield Gateway(service, plain, tls)
 
