@@ -113,7 +113,7 @@ def gating(program: pathlib.Path, vendor: int, hold_inline: str = HOLD_INLINE) -
     os.umask(0o077)
     with tempfile.TemporaryDirectory() as temporary:
         made = pathlib.Path(temporary, "certificate")
-        command = [program, "gateway", "dev-certificate", "--out", made]
+        command = [str(program), "gateway", "dev-certificate", "--out", str(made)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         files |= {file.name: file.read_text() for file in made.iterdir()}
     with serving(program, files) as service:
