@@ -23,10 +23,6 @@ mod media;
 mod members;
 pub(crate) mod responses;
 pub(crate) mod setup;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the relay that uses it follows")
-)]
 pub(crate) mod turns;
 pub(crate) mod vendor;
 

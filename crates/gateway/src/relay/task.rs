@@ -23,8 +23,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::calls::{Calls, like};
+use super::calls::Calls;
 use super::line::Line;
+use super::messages::like;
 use super::session::{Channels, Wanted};
 use crate::entrance::Admitted;
 use crate::frames::client::text_of;

@@ -36,7 +36,7 @@ async fn handle_continues_the_session_under_its_credential_alone() {
 async fn held_call_is_delivered_on_a_later_connection_and_answered_as_conversation() {
     let mut bench = Bench::start().await;
     let session = [("x-recount-session", "s1")];
-    let (mut client, mut vendor) = bench.connected_with("ada", &session, json!({})).await;
+    let (client, mut vendor) = bench.connected_with("ada", &session, json!({})).await;
     vendor.binary(&calls(&[call("f1", "refund")])).await;
     vendor.next_json().await;
     let updates = bench.engine.subscribe();
