@@ -38,6 +38,7 @@ pub use facade::live::{Live, LiveBuilder};
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
 pub use inputs::callers::{BegunCall, KeyedOutcome};
+#[doc(hidden)]
 pub use inputs::relay::{Relay, RelayOrder};
 pub use live_media::live_event::LiveEvent;
 pub use notify::callbacks::Callbacks;
