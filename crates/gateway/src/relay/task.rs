@@ -23,8 +23,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::calls::{Calls, like};
+use super::calls::Calls;
 use super::line::Line;
+use super::messages::like;
 use super::session::{Channels, Wanted};
 use crate::entrance::Admitted;
 use crate::frames::client::text_of;
@@ -52,7 +53,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(100);
 /// The time for the last messages and the close.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
-/// What the client asked for in its handshake.
+/// The request of a client in its handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) admitted: Admitted,
@@ -275,13 +276,13 @@ impl Relay {
                     self.of_session(event);
                 }
                 message = vendor.1.next(), if self.may_read_vendor() => {
-                    if let Some(end) = self.from_vendor(message) {
+                    if let Some(end) = self.take_from_vendor(message) {
                         return end;
                     }
                 }
                 message = client.1.next(), if self.may_read_client() => {
                     heard = Instant::now();
-                    if let Some(end) = self.from_client(message) {
+                    if let Some(end) = self.take_from_client(message) {
                         return end;
                     }
                 }
