@@ -64,6 +64,9 @@ mod full_disks;
 #[cfg(feature = "serve")]
 #[path = "cli/gateway.rs"]
 mod gateway;
+#[cfg(feature = "serve")]
+#[path = "cli/gateway_clients.rs"]
+mod gateway_clients;
 #[path = "cli/given_files.rs"]
 mod given_files;
 #[path = "cli/holding.rs"]
