@@ -73,7 +73,7 @@ impl Gateway {
     ///     ..Settings::of_agent("support")
     /// };
     /// let gateway = Gateway::start(engine, settings, Arc::new(AnyCredential)).await?;
-    /// let app = axum::Router::new().nest_service("/live", gateway.router());
+    /// let app: axum::Router = axum::Router::new().nest_service("/live", gateway.router());
     /// # drop(app);
     /// # Ok(()) }
     /// ```

@@ -26,7 +26,7 @@ use crate::frames::responses::{DividedResponses, Response};
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
 const KNOWN_MAX: usize = 4_096;
 
-/// What follows from a message, an answer or an order.
+/// An act that follows from a message, an answer or an order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Act {
     /// The client gets a message.
@@ -330,7 +330,7 @@ impl Calls {
         given
     }
 
-    /// Handles the end of a call. A client that has it hears that nobody waits for its answer.
+    /// Handles the end of a call. A client that has it hears that its answer is not needed.
     fn ended(&mut self, call: Seq, acts: &mut Vec<Act>) {
         let Some(known) = self.known.get_mut(&call) else {
             return;

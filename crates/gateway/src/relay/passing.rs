@@ -154,7 +154,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn from_vendor(&mut self, message: Received) -> Option<End> {
+    pub(super) fn take_from_vendor(&mut self, message: Received) -> Option<End> {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(error)) => return Some(End::VendorLost(error.to_string())),
@@ -278,7 +278,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn from_client(&mut self, message: Received) -> Option<End> {
+    pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(error)) => return Some(End::ClientLost(error.to_string())),

@@ -53,7 +53,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(100);
 /// The time for the last messages and the close.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
-/// What the client asked for in its handshake.
+/// The request of a client in its handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) admitted: Admitted,
@@ -276,13 +276,13 @@ impl Relay {
                     self.of_session(event);
                 }
                 message = vendor.1.next(), if self.may_read_vendor() => {
-                    if let Some(end) = self.from_vendor(message) {
+                    if let Some(end) = self.take_from_vendor(message) {
                         return end;
                     }
                 }
                 message = client.1.next(), if self.may_read_client() => {
                     heard = Instant::now();
-                    if let Some(end) = self.from_client(message) {
+                    if let Some(end) = self.take_from_client(message) {
                         return end;
                     }
                 }

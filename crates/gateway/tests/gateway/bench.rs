@@ -184,16 +184,15 @@ pub(crate) fn calls(calls: &[String]) -> String {
     )
 }
 
-/// What a gateway sends for one call alone.
+/// The message that a gateway sends for one call alone.
 pub(crate) fn alone(call: &str) -> String {
     format!(r#"{{"toolCall":{{"functionCalls":[{call}]}}}}"#)
 }
 
 /// The answer of a client, as Python's SDK spells it.
 pub(crate) fn answer(id: &str, name: &str) -> String {
-    format!(
-        r#"{{"tool_response": {{"functionResponses": [{{"id": "{id}", "name": "{name}", "response": {{"ok": true}}}}]}}}}"#
-    )
+    let response = format!(r#"{{"id": "{id}", "name": "{name}", "response": {{"ok": true}}}}"#);
+    format!(r#"{{"tool_response": {{"functionResponses": [{response}]}}}}"#)
 }
 
 /// One end of a relayed connection, in the hands of the test.

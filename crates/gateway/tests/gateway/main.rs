@@ -4,7 +4,6 @@
 //! and expects that next.
 
 #![expect(
-    clippy::panic,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test may fail"

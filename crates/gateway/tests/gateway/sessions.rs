@@ -33,7 +33,7 @@ async fn handle_continues_the_session_under_its_credential_alone() {
 }
 
 #[tokio::test]
-async fn held_call_is_delivered_on_a_later_connection_and_answered_as_conversation() {
+async fn held_call_is_delivered_on_a_later_connection() {
     let mut bench = Bench::start().await;
     let session = [("x-recount-session", "s1")];
     let (client, mut vendor) = bench.connected_with("ada", &session, json!({})).await;
@@ -56,7 +56,7 @@ async fn held_call_is_delivered_on_a_later_connection_and_answered_as_conversati
 }
 
 #[tokio::test]
-async fn call_of_a_client_that_left_is_in_doubt_and_never_delivered_again() {
+async fn call_of_a_client_that_left_is_in_doubt() {
     let mut bench = Bench::start().await;
     let session = [("x-recount-session", "s1")];
     let (mut client, mut vendor) = bench.connected_with("ada", &session, json!({})).await;
@@ -79,7 +79,7 @@ async fn call_of_a_client_that_left_is_in_doubt_and_never_delivered_again() {
 }
 
 #[tokio::test]
-async fn draining_gateway_refuses_clients_and_then_sends_the_others_away() {
+async fn draining_gateway_refuses_clients_and_sends_others_away() {
     let mut bench = Bench::start().await;
     let (mut client, _vendor) = bench.connected("ada").await;
     bench.gateway.drain();
