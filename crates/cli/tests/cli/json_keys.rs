@@ -336,7 +336,7 @@ fn keys_of_commands_that_compare_are_as_they_were() {
 
 /// The folder of the pinned keys, and the pages that explain them.
 const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/json");
-const PAGES: [&str; 2] = ["command-line.md", "audit.md"];
+const PAGES: [&str; 3] = ["command-line.md", "audit.md", "gateway.md"];
 
 /// The keys of `log` are those of the records, which the event schema describes.
 #[test]

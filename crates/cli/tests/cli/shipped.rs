@@ -60,6 +60,12 @@ const BY_EXAMPLE: [(&str, &str); 2] = [
     ("mcp_filesystem.jsonl", "mcp_filesystem.rs"),
 ];
 
+/// The scripts of the gateway, with the program that plays them in `.ci/run`.
+const BY_GATEWAY: [(&str, &str); 2] = [
+    ("gateway.jsonl", "programs.py"),
+    ("gateway-quick-start.jsonl", "quick_start.py"),
+];
+
 fn root(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
@@ -71,12 +77,18 @@ fn every_shipped_script_is_played() {
     let scripts: BTreeSet<_> = files.filter(|it| it.ends_with(".jsonl")).collect();
     let played = PLAYED.iter().map(|it| it.script);
     let by_example = BY_EXAMPLE.iter().map(|(script, _)| *script);
-    let known: BTreeSet<_> = played.chain(by_example).map(str::to_owned).collect();
+    let by_gateway = BY_GATEWAY.iter().map(|(script, _)| *script);
+    let all = played.chain(by_example).chain(by_gateway);
+    let known: BTreeSet<_> = all.map(str::to_owned).collect();
     assert_eq!(scripts, known);
     let ci = fs::read_to_string(root(".ci/run")).unwrap();
     for (script, example) in BY_EXAMPLE {
         assert!(ci.contains(&format!("fixtures/scripts/{script}")));
         assert!(root("examples").join(example).exists());
+    }
+    for (script, program) in BY_GATEWAY {
+        let program = fs::read_to_string(root("tests/e2e/gateway").join(program)).unwrap();
+        assert!(program.contains(&format!("fixtures/scripts/{script}")));
     }
 }
 
