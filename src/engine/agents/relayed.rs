@@ -78,9 +78,31 @@ impl Prepared {
         Ok(changed)
     }
 
-    /// Returns the tools that the policy files name.
-    pub(in crate::engine) fn named_in_policies(&self) -> BTreeSet<String> {
-        let files = self.source.policies.iter();
-        files.flat_map(|file| file.tools.keys().cloned()).collect()
+    /// Returns the tools that the policy files name. `None`: their defaults are for every tool.
+    pub(in crate::engine) fn named_in_policies(&self) -> Option<BTreeSet<String>> {
+        let files = || self.source.policies.iter();
+        let is_for_all = files().any(|it| it.defaults != ToolPolicyChanges::default());
+        let names = files().flat_map(|file| file.tools.keys().cloned());
+        (!is_for_all).then(|| names.collect())
+    }
+
+    /// Returns those of a client's tools that the agent can serve, and the mistakes of the others.
+    ///
+    /// A policy may not fit a function of the client, such as a retry of a function that is not
+    /// idempotent. Only calls of that function are refused then.
+    pub(in crate::engine) fn fitting(
+        &self,
+        tools: Toolset,
+        ledger: &Ledger,
+    ) -> (Toolset, Vec<String>) {
+        let mut mistakes = Vec::new();
+        let mut fitting = Toolset::default();
+        for tool in tools.tools() {
+            match self.relayed(None, tool.clone().into(), ledger) {
+                Ok(_) => fitting = fitting | tool.clone(),
+                Err(found) => mistakes.extend(found),
+            }
+        }
+        (fitting, mistakes)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::inputs::relay::{OrderingSender, RELAYED, Relay, RelayOrder, Relayed};
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
-use crate::live::Connection;
+use crate::live::{Connection, Platform};
 use crate::session::{
     Call, ClaimAction, ClaimCommand, Command, Connected, Decision, Disconnected, Event, Fact,
     Observation, Outcome, Phase, Rejection, Seq, Timestamp, UserTextSent, admit_at, fits,
@@ -28,9 +29,8 @@ impl SessionTask {
         if self.connections.opening.is_some() || self.is_connected_itself() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        let ledger = &self.stream.ledger;
-        let agent = (self.agent).relayed(Some((&relay.model, relay.platform)), relay.tools, ledger);
-        let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
+        let model = (relay.model.as_str(), relay.platform);
+        let agent = self.agent_for(Some(model), relay.tools)?;
         self.end_relay("the client connected again").await?;
         self.serve_with_tools_of(Arc::new(agent)).await?;
         let connected = Connected {
@@ -56,10 +56,28 @@ impl SessionTask {
         Ok(self.stream.session.connection.unwrap_or_default())
     }
 
+    /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
+    /// that only their calls are refused.
+    fn agent_for(
+        &self,
+        model: Option<(&str, Platform)>,
+        tools: Toolset,
+    ) -> Result<Prepared, Error> {
+        let ledger = &self.stream.ledger;
+        if let Ok(agent) = self.agent.relayed(model, tools.clone(), ledger) {
+            return Ok(agent);
+        }
+        let (fitting, mistakes) = self.agent.fitting(tools, ledger);
+        for mistake in &mistakes {
+            tracing::error!(session = %self.id, mistake, "calls of a client's tool are refused");
+        }
+        let agent = self.agent.relayed(model, fitting, ledger);
+        agent.map_err(|mistakes| Error::Configuration { mistakes })
+    }
+
     /// Takes other tools of the client.
     pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
-        let agent = self.agent.relayed(None, tools, &self.stream.ledger);
-        let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
+        let agent = self.agent_for(None, tools)?;
         self.serve_with_tools_of(Arc::new(agent)).await?;
         Ok(())
     }
