@@ -33,7 +33,6 @@ pub struct Gateway(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) entrance: Arc<dyn Entrance>,
     /// The clients that may still come.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) relays: TaskTracker,
@@ -108,6 +107,7 @@ impl Gateway {
         let recording = AbortOnDropHandle::new(tokio::spawn(recording));
         let shared = Arc::new(Shared {
             engine,
+            entrance,
             settings,
             index: Arc::new(index),
             sessions,
@@ -117,7 +117,6 @@ impl Gateway {
         let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));
         Ok(Gateway(Arc::new(Inner {
             shared,
-            entrance,
             places,
             relays: TaskTracker::new(),
             is_draining: AtomicBool::new(false),

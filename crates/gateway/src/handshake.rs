@@ -76,7 +76,7 @@ fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<
     };
     let credential = target::credential(headers, uri);
     let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
-    let admitted = inner.entrance.admit(credential.as_deref(), peer);
+    let admitted = inner.shared.entrance.admit(credential.as_deref(), peer);
     let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
     let own = |name: &str| own(headers, uri, name);
     let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());

@@ -8,6 +8,7 @@ use super::prepared::Prepared;
 use super::reconnects::Reconnects;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Platform};
+use crate::session::ToolPolicyChanges;
 use crate::tool::{PolicyTool, ToolChanges, Toolset};
 
 impl Agent {
@@ -69,7 +70,11 @@ impl Prepared {
         })?;
         if let Some((model, platform)) = model {
             model.clone_into(&mut source.model);
-            source.capabilities = Some(Capabilities::of(platform, model));
+            // A function that blocks the model takes one response. What follows an acknowledgement
+            // is said as conversation.
+            let mut capabilities = Capabilities::of(platform, model);
+            capabilities.will_continue = false;
+            source.capabilities = Some(capabilities);
         }
         (source.connector, source.instruction) = (None, None);
         source.reconnects = Reconnects::never();

@@ -295,7 +295,10 @@ impl Relay {
         match class {
             ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
             ClientFrame::RealtimeText | ClientFrame::Content => {
-                let answered = answered_in_turns(text()).unwrap_or_default();
+                let answered = match answered_in_turns(text()) {
+                    Ok(answered) => answered,
+                    Err(problem) => return Some(malformed(&problem)),
+                };
                 if answered.iter().any(|id| self.calls.is_withheld(id)) {
                     tracing::warn!("a client answered a call in its content that it does not have");
                     return None;

@@ -166,6 +166,10 @@ async fn begin(
             new.open().await?.releasing()
         }
     };
+    index.put(
+        PlaceKey::of_session(handle.session_id()),
+        handle.session_id(),
+    );
     for place in &wanted.places {
         index.put(*place, handle.session_id());
     }
@@ -250,6 +254,8 @@ fn toolset(declared: Vec<Declared>) -> Toolset {
     let tools = declared.into_iter().map(|it| {
         let schema = it.parameters.unwrap_or_else(|| json!({"type": "object"}));
         let tool = T::client(it.name, it.description.unwrap_or_default(), schema);
+        // A call that the model has cancelled is held for no longer.
+        let tool = T::withdraw_on_cancel(tool);
         match it.behavior.as_deref() {
             Some("BLOCKING") => T::behavior(tool, Behavior::Blocking),
             Some("NON_BLOCKING") => T::behavior(tool, Behavior::NonBlocking),

@@ -27,7 +27,7 @@ use super::calls::Calls;
 use super::line::Line;
 use super::messages::like;
 use super::session::{Channels, Wanted};
-use crate::entrance::Admitted;
+use crate::entrance::{Admitted, Entrance};
 use crate::frames::client::text_of;
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
@@ -71,6 +71,7 @@ pub(crate) struct Request {
 /// The parts that all relays share.
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
+    pub(crate) entrance: Arc<dyn Entrance>,
     pub(crate) settings: Settings,
     pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
@@ -294,6 +295,9 @@ impl Relay {
                 _ = pings.tick() => {
                     if heard.elapsed() > SILENCE_MAX {
                         return End::ClientLost("no sign of the client for 100 s".to_owned());
+                    }
+                    if !self.shared.entrance.is_valid(&self.request.admitted) {
+                        return End::Own(CloseCode::Policy, "the token is not valid any more");
                     }
                     self.to_client.push(Message::Ping(Vec::new().into()));
                 }
