@@ -9,7 +9,8 @@ use uuid::Uuid;
 use super::filter::Filter;
 use super::moment;
 use crate::ledger::{
-    CLOCK_OBSERVED, ERASED, Error, PAUSED, PLACED, Placed, RELEASED, REQUESTED, Released, UNPAUSED,
+    CALLS_PASSED, CLOCK_OBSERVED, ERASED, Error, PAUSED, PLACED, PassedCalls, Placed, RELEASED,
+    REQUESTED, Released, UNPAUSED,
 };
 use crate::session::{Actor, PauseScope, Seq, SessionId, Timestamp};
 
@@ -123,6 +124,14 @@ fn told(kind: &str, body: &Value) -> Option<String> {
             let Released { hold, reason, by } = Released::deserialize(body).ok()?;
             Some(format!("{} released hold {hold}: {reason}", by.in_short()))
         }
+        CALLS_PASSED => {
+            let gap = PassedCalls::deserialize(body).ok()?;
+            let (since, until) = (moment::spelled(gap.since), moment::spelled(gap.until));
+            let calls = gap.calls;
+            Some(format!(
+                "{calls} calls passed a gateway unrecorded, from {since} to {until}"
+            ))
+        }
         PAUSED | UNPAUSED => {
             let by = body.get("by").and_then(|it| Actor::deserialize(it).ok())?;
             let scope = body
@@ -212,6 +221,12 @@ mod tests {
         assert_eq!(
             told("hold_released", &released).as_deref(),
             Some("ada released hold 7: settled")
+        );
+        let gap = json!({"calls": 3, "since_us": 0, "until_us": 1_000_000});
+        let passed = told("calls_passed", &gap);
+        assert!(
+            passed
+                .is_some_and(|it| it.starts_with("3 calls passed a gateway unrecorded, from 1970"))
         );
         let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));

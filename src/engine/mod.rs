@@ -1,6 +1,5 @@
-//! The engine: receives, admits, steps, appends, performs.
-//!
-//! It is the only part with tasks, a clock and entropy. The session decides which effects follow.
+//! The engine: receives, admits, steps, appends, performs. It is the only part with tasks, a clock
+//! and entropy. The session decides which effects follow.
 //!
 //! Its modules, each of which imports only earlier ones: `agents`, `live_media`, `telling`,
 //! `inputs`, `connection`, `notify`, `effects`, `admission`, `task`, `serving`, `operations`,
@@ -30,7 +29,6 @@ pub use agents::phases::{PhaseBuilder, ToolNames};
 pub use agents::reconnects::Reconnects;
 pub use agents::transcripts::Transcripts;
 pub use clock::{Clock, SystemClock};
-pub use connection::relay::{Relay, RelayOrder};
 pub use error::Error;
 pub use facade::adk_events::{AdkEvents, AdkPage};
 pub use facade::adk_position::{AdkPosition, AdkPositionError};
@@ -40,6 +38,7 @@ pub use facade::live::{Live, LiveBuilder};
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
 pub use inputs::callers::{BegunCall, KeyedOutcome};
+pub use inputs::relay::{Relay, RelayOrder};
 pub use live_media::live_event::LiveEvent;
 pub use notify::callbacks::Callbacks;
 pub use notify::listener::Listener;

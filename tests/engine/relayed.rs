@@ -144,7 +144,7 @@ async fn held_call_is_delivered_after_its_approval() {
 }
 
 #[tokio::test]
-async fn call_of_a_client_that_left_is_in_doubt_and_not_delivered_again() {
+async fn call_of_a_client_that_left_is_in_doubt() {
     let engine = engine().await;
     let session = engine.session("desk").open().await.unwrap().releasing();
     let mut client = Client::connect(&session, "c1").await;

@@ -61,6 +61,12 @@ mod fixture_terms;
 mod fixtures;
 #[path = "cli/full_disks.rs"]
 mod full_disks;
+#[cfg(feature = "serve")]
+#[path = "cli/gateway.rs"]
+mod gateway;
+#[cfg(feature = "serve")]
+#[path = "cli/gateway_clients.rs"]
+mod gateway_clients;
 #[path = "cli/given_files.rs"]
 mod given_files;
 #[path = "cli/holding.rs"]

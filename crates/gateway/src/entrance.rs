@@ -131,7 +131,7 @@ impl Admitted {
     /// ```
     /// use recount::session::Actor;
     /// use recount_gateway::Admitted;
-    /// let of = |name: &str, credential: &str| Admitted::new(Actor::token(name), credential).scope();
+    /// let of = |name: &str, token: &str| Admitted::new(Actor::token(name), token).scope();
     /// assert_eq!(of("shop", "rct_1"), of("shop", "rct_2"));
     /// assert_ne!(of("shop", "rct_1"), of("desk", "rct_1"));
     /// ```

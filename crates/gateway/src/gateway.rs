@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::Entrance;
+use crate::gaps::{self, Gaps};
 use crate::handshake;
 use crate::index::Index;
 use crate::relay::Shared;
@@ -39,6 +40,8 @@ pub(crate) struct Inner {
     is_draining: AtomicBool,
     /// Closes sessions whose client does not come back.
     _closing: AbortOnDropHandle<()>,
+    /// Records calls that passed unrecorded.
+    _recording: AbortOnDropHandle<()>,
 }
 
 /// The reason why a gateway could not be started.
@@ -70,7 +73,7 @@ impl Gateway {
     ///     ..Settings::of_agent("support")
     /// };
     /// let gateway = Gateway::start(engine, settings, Arc::new(AnyCredential)).await?;
-    /// let app = axum::Router::new().nest_service("/live", gateway.router());
+    /// let app: axum::Router = axum::Router::new().nest_service("/live", gateway.router());
     /// # drop(app);
     /// # Ok(()) }
     /// ```
@@ -100,11 +103,15 @@ impl Gateway {
         let places = Arc::new(Semaphore::new(
             settings.connections.min(Semaphore::MAX_PERMITS),
         ));
+        let gaps = Arc::<Gaps>::default();
+        let recording = gaps::record_all(gaps.clone(), engine.clone());
+        let recording = AbortOnDropHandle::new(tokio::spawn(recording));
         let shared = Arc::new(Shared {
             engine,
             settings,
             index: Arc::new(index),
             sessions,
+            gaps,
             closing: CancellationToken::new(),
         });
         let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));
@@ -115,6 +122,7 @@ impl Gateway {
             relays: TaskTracker::new(),
             is_draining: AtomicBool::new(false),
             _closing: closing,
+            _recording: recording,
         })))
     }
 
@@ -141,6 +149,7 @@ impl Gateway {
             self.0.shared.closing.cancel();
             let _ = timeout(LAST_MESSAGES, self.0.relays.wait()).await;
         }
+        self.0.shared.gaps.record(&self.0.shared.engine).await;
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod entrance;
 mod frames;
+mod gaps;
 mod gateway;
 mod handshake;
 mod index;

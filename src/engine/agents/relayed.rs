@@ -45,7 +45,8 @@ impl Prepared {
     /// Returns the agent for a connection of a client, with the tools of that client in place of
     /// those of its earlier connection.
     ///
-    /// Without a model, that of its connection stays. Such an agent opens no connection of its own and gives the model no instruction.
+    /// Without a model, that of its connection stays. Such an agent opens no connection of its own
+    /// and gives the model no instruction.
     pub(in crate::engine) fn relayed(
         &self,
         model: Option<(&str, Platform)>,

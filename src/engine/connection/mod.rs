@@ -10,6 +10,5 @@ pub(super) mod incoming;
 pub(super) mod message_limit;
 pub(super) mod noise;
 pub(super) mod reconnecting;
-pub(super) mod relay;
 pub(super) mod socket;
 pub(super) mod writer;

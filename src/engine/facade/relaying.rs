@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::engine::connection::relay::Relay;
 use crate::engine::error::Error;
 use crate::engine::facade::handle::LiveHandle;
 use crate::engine::inputs::inbox::Input;
+use crate::engine::inputs::relay::Relay;
 use crate::engine::serving::engine::Engine;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Platform, outgoing};

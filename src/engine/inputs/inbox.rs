@@ -8,8 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::asking::ToTool;
 use super::callers::{Answer, ProgramCall};
-use crate::engine::connection::relay::Relay;
 use crate::engine::error::Error;
+use crate::engine::inputs::relay::Relay;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;

@@ -25,5 +25,4 @@ pub(super) mod operation;
 mod pausing;
 mod pending;
 mod reconciling;
-mod relayed_claims;
 pub(super) mod responding;

@@ -44,8 +44,12 @@ impl LoadedAgent {
         self.agent_with(settings, Toolset::new())
     }
 
-    /// The agent with these further tools, and without policies of tools that it does not have.
+    /// The agent with these further tools, and without policies of tools that it does not have. Of
+    /// tools that clients declare, it keeps them.
     pub(crate) fn agent_with(&self, settings: &AgentSettings, more: Toolset) -> Agent {
+        if self.has_tools_of_clients {
+            return self.agent(settings, more);
+        }
         let tools = self.tools.tools().iter().chain(more.tools());
         let names: Vec<String> = tools.map(|it| it.name().to_owned()).collect();
         let policies = self.policies.iter().map(|file| {

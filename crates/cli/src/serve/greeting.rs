@@ -69,8 +69,13 @@ pub(super) fn greet(
 /// Prints for how long the end may take. A terminal that is gone does not keep the service.
 pub(super) fn tell_the_end(config: &Config, screen: &mut Screen) {
     let grace = config.grace().as_secs();
+    let clients = match config.settings.gateway {
+        Some(_) => ", clients of the gateway",
+        None => "",
+    };
     let line = format!(
-        "Ending: requests and tools may finish within {grace} s. Ctrl-C again ends at once."
+        "Ending: requests{clients} and tools may finish within {grace} s. Ctrl-C again ends at \
+         once."
     );
     let _ = screen.toned(Tone::Quiet, &line);
     let _ = screen.flush();

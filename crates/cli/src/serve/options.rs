@@ -1,4 +1,4 @@
-//! The options of `recount serve` and `recount gateway` that name its configuration, or override it.
+//! The options of `recount serve` and `recount gateway`: the configuration, and what overrides it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

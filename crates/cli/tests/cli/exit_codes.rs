@@ -364,7 +364,7 @@ fn codes_of_other_command_lines_are_as_they_were() {
 
 /// Command lines of a service and of its configuration, for the one situation of their test.
 #[cfg(feature = "serve")]
-const OF_A_SERVICE: [&str; 32] = [
+const OF_A_SERVICE: [&str; 45] = [
     "init",
     "init",
     "init clear --clear",
@@ -397,6 +397,19 @@ const OF_A_SERVICE: [&str; 32] = [
     "serve --config wrong.toml",
     "serve --listen 127.0.0.1:0 --journal mine",
     "serve --listen 127.0.0.1:0 --journal demo/within",
+    "gateway --nonsense",
+    "gateway --listen nonsense",
+    "gateway --certificate gateway.pem",
+    "gateway --listen 0.0.0.0:0",
+    "gateway --tls-listen 127.0.0.1:0",
+    "gateway --upstream nonsense",
+    "gateway --policies nope.toml",
+    "gateway --config wrong.toml",
+    "gateway dev-certificate --nonsense",
+    "gateway dev-certificate --host a/b",
+    "gateway dev-certificate",
+    "gateway dev-certificate",
+    "gateway dev-certificate --out demo/within",
 ];
 
 #[test]

@@ -379,12 +379,21 @@ fn keys_of_a_service_are_as_they_were() {
     shapes.add("token revoke", &revoked.ends_with(0));
     bench.write("clear.toml", "");
     let mut service = bench.start("serve --config clear.toml --listen 127.0.0.1:0 --json");
-    let ready = crate::program::Run {
+    let ready = |service: &mut crate::program::Started| crate::program::Run {
         code: 0,
         out: service.until("{"),
         err: String::new(),
     };
-    shapes.add("serve", &ready);
+    shapes.add("serve", &ready(&mut service));
+    let made = bench.run("gateway dev-certificate --json");
+    shapes.add("gateway dev-certificate", &made.ends_with(0));
+    let mut gateway = bench.start(
+        "gateway --config clear.toml --journal g --upstream ws://127.0.0.1:9 --json \
+         --listen 127.0.0.1:0 --tls-listen 127.0.0.1:0 --api-listen 127.0.0.1:0 \
+         --certificate recount-certificate/gateway.pem \
+         --key recount-certificate/gateway-key.pem",
+    );
+    shapes.add("gateway", &ready(&mut gateway));
     let reloaded = bench.run("reload --config clear.toml --json").ends_with(0);
     shapes.add("reload", &reloaded);
     bench.write(

@@ -36,8 +36,6 @@ pub(crate) struct Call<'a> {
     /// True if the call has pieces of arguments or says whether it continues. The last piece of a
     /// streamed call may have neither and look like a call of its own.
     pub(crate) is_piece: bool,
-    /// True if more pieces of this call follow.
-    pub(crate) continues: bool,
 }
 
 /// The cancellation of calls.
@@ -46,6 +44,10 @@ pub(crate) struct Cancellation<'a> {
     /// The ids of the calls.
     pub(crate) ids: Vec<String>,
     /// The exact text of the member, as `"key":value`.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "shows in tests that nothing is lost")
+    )]
     pub(crate) text: &'a str,
 }
 
@@ -88,7 +90,6 @@ fn call(text: &str) -> Result<Call<'_>, FrameError> {
         name: members.string("name")?.filter(not_empty),
         text,
         is_piece: pieces.is_some() || continues.is_some(),
-        continues: continues == Some(true),
     })
 }
 

@@ -94,23 +94,6 @@ pub(crate) fn user_text(frame: &str) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// True if a message of turns has a function response as a part, or cannot be read.
-///
-/// The protocol answers a call by `toolResponse` only. A client that writes an answer into the
-/// conversation would go past the record of its call.
-pub(crate) fn has_response_in_turn(frame: &str) -> bool {
-    let Ok(message) = ClientMessage::decode(frame) else {
-        return true;
-    };
-    let turns = message.client_content.map(|it| it.turns.into_vec());
-    let mut turns = turns.into_iter().flatten();
-    turns.any(|turn| {
-        turn.parts
-            .iter()
-            .any(|part| part.function_response.is_some())
-    })
-}
-
 #[cfg(test)]
 #[path = "client_tests.rs"]
 mod tests;

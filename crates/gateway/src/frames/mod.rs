@@ -2,8 +2,8 @@
 //!
 //! The gateway forwards messages, so it keeps their exact bytes. `vendor` and `client` decide by a
 //! scan which messages must be read at all. `calls` and `responses` divide those messages, `setup`
-//! reads what a client declares, and `declaring` adds declarations. `members` and `media` are the
-//! readers below them.
+//! reads what a client declares, and `declaring` adds declarations. `turns` finds calls and
+//! responses inside turns. `members` and `media` are the readers below them.
 //!
 //! Everything here is pure: no socket, no task, no engine.
 //!
@@ -22,6 +22,7 @@ mod media;
 mod members;
 pub(crate) mod responses;
 pub(crate) mod setup;
+pub(crate) mod turns;
 pub(crate) mod vendor;
 
 #[cfg(test)]

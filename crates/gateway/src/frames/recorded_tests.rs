@@ -1,6 +1,10 @@
 //! The recorded messages of the vendor's client libraries, and those sent to them.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -11,6 +11,10 @@ pub(crate) struct DividedResponses<'a> {
     /// The spelling of the keys around the responses.
     pub(crate) spelling: Spelling<'a>,
     /// Members of `toolResponse` besides its list, as `"key":value`. The protocol has none.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "shows in tests that nothing is lost")
+    )]
     pub(crate) beside_responses: Vec<&'a str>,
     /// The other members as a message of their own, with their exact texts. `None` if there are
     /// none.
@@ -29,6 +33,10 @@ pub(crate) struct Response<'a> {
     /// True if the client announces more responses to the call, false if this is the last one.
     pub(crate) will_continue: Option<bool>,
     /// The time at which the model handles the response, such as `SILENT`.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "shows in tests that nothing is lost")
+    )]
     pub(crate) scheduling: Option<String>,
     /// The exact text of the response with all its members.
     pub(crate) text: &'a str,
@@ -101,7 +109,11 @@ pub(crate) fn responses_frame(texts: &[&str], spelling: Spelling<'_>) -> String 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 mod tests {
     use proptest::prelude::*;
 

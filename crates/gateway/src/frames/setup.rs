@@ -89,12 +89,6 @@ impl Setup {
             transcribes_output: setup.output_audio_transcription.is_some(),
         })
     }
-
-    /// Returns the last segment of the model's path, by which models are compared.
-    pub(crate) fn model_name(&self) -> &str {
-        let segments = self.model.rsplit('/').next();
-        segments.unwrap_or(&self.model)
-    }
 }
 
 impl ContextUpdate {
@@ -149,7 +143,11 @@ fn declaration(it: &FunctionDeclaration) -> Result<Declared, FrameError> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
 mod tests {
     use serde_json::json;
 
@@ -169,10 +167,7 @@ mod tests {
             .replace("parametersJsonSchema", "parameters_json_schema");
         let setup = Setup::read(camel).unwrap();
         assert_eq!(Setup::read(&snake).unwrap(), setup);
-        assert_eq!(
-            (setup.model.as_str(), setup.model_name()),
-            ("models/m", "m")
-        );
+        assert_eq!(setup.model, "models/m");
         assert!(setup.asks_for_handles && setup.transcribes_input && !setup.transcribes_output);
         assert_eq!(setup.handle.as_ref().unwrap().reveal(), "secret-1");
         assert!(!format!("{setup:?}").contains("secret-1"));

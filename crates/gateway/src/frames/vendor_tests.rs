@@ -1,5 +1,7 @@
 //! Tests of the classes of the vendor's messages, with random spellings of the keys.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use std::time::Instant;
 
 use proptest::prelude::*;

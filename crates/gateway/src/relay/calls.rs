@@ -16,18 +16,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use recount::engine::RelayOrder;
 use recount::live::Told;
 use recount::session::{Json, Seq};
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::frames::calls::{Call, DividedFrame, cancellation, frame_of};
-use crate::frames::responses::{DividedResponses, Response, Spelling, responses_frame};
+use super::messages::{call_of, has_args, like, refusal, says, to_client, to_vendor};
+use crate::frames::calls::{Call, DividedFrame, cancellation};
+use crate::frames::responses::{DividedResponses, Response};
 
 /// The maximum number of calls of a connection that are known at the same time. A session refuses
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
 const KNOWN_MAX: usize = 4_096;
 
-/// What follows from a message, an answer or an order.
+/// An act that follows from a message, an answer or an order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Act {
     /// The client gets a message.
@@ -89,7 +88,7 @@ enum State {
     /// The client has it and has not given its last answer.
     Delivered(Start),
     /// The client has answered, or need not any more.
-    Over(Start),
+    Over,
 }
 
 /// The answer of a client to a held call, until the session has recorded it.
@@ -123,6 +122,18 @@ impl Calls {
 
     fn is_hosted(&self, tool: &str) -> bool {
         self.hosted.contains(tool)
+    }
+
+    /// True if the client must not see calls of the tool before their delivery.
+    pub(crate) fn is_hidden(&self, tool: &str) -> bool {
+        self.is_held(tool) || self.is_hosted(tool)
+    }
+
+    /// True if the newest call with this id has not been delivered.
+    pub(crate) fn is_withheld(&self, id: &str) -> bool {
+        let mut known = self.known.values().rev();
+        let known = known.find(|it| it.id.as_deref() == Some(id));
+        known.is_some_and(|it| !it.was_given())
     }
 
     /// True if a message waits for its record.
@@ -319,7 +330,7 @@ impl Calls {
         given
     }
 
-    /// Handles the end of a call. A client that has it hears that nobody waits for its answer.
+    /// Handles the end of a call. A client that has it hears that its answer is not needed.
     fn ended(&mut self, call: Seq, acts: &mut Vec<Act>) {
         let Some(known) = self.known.get_mut(&call) else {
             return;
@@ -394,7 +405,7 @@ impl Calls {
         };
         known.find_map(|it| match it.state {
             State::Delivered(start) if is_for(&it) => Some(start),
-            State::Held | State::Delivered(_) | State::Over(_) => None,
+            State::Held | State::Delivered(_) | State::Over => None,
         })
     }
 
@@ -423,7 +434,7 @@ impl Calls {
         let known = self.known.values();
         let left = known.filter_map(|it| match (&it.id, &it.state) {
             (Some(id), State::Delivered(start)) => Some((id.clone(), *start)),
-            (_, State::Held | State::Delivered(_) | State::Over(_)) => None,
+            (_, State::Held | State::Delivered(_) | State::Over) => None,
         });
         left.collect()
     }
@@ -432,21 +443,21 @@ impl Calls {
 impl Known {
     fn is_over(&self) -> bool {
         match self.state {
-            State::Over(_) => true,
+            State::Over => true,
             State::Held | State::Delivered(_) => false,
         }
     }
 
     fn was_given(&self) -> bool {
         match self.state {
-            State::Over(_) | State::Delivered(_) => true,
+            State::Over | State::Delivered(_) => true,
             State::Held => false,
         }
     }
 
     fn end(&mut self) {
-        if let State::Delivered(start) = self.state {
-            self.state = State::Over(start);
+        if let State::Delivered(_) = self.state {
+            self.state = State::Over;
         }
     }
 
@@ -454,75 +465,11 @@ impl Known {
     fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
         match self.state {
             State::Held => {}
-            State::Delivered(_) | State::Over(_) => return None,
+            State::Delivered(_) | State::Over => return None,
         }
         self.state = State::Delivered(start);
         let text = self.text.take().filter(|text| has_args(text, args));
         let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
         Some(Act::ToClient(to_client(&text)))
     }
-}
-
-/// True if the call as the vendor wrote it has these arguments.
-fn has_args(text: &str, args: &Json) -> bool {
-    #[derive(serde::Deserialize)]
-    struct WithArgs<'a> {
-        #[serde(borrow, default)]
-        args: Option<&'a RawValue>,
-    }
-    let Ok(call) = serde_json::from_str::<WithArgs<'_>>(text) else {
-        return false;
-    };
-    let Some(given) = call.args else {
-        return *args == Json::empty_object();
-    };
-    let given = Json::parse(given.get());
-    // Some models write the object into a string.
-    given.is_ok_and(|it| it == *args || it.object_in_text().is_some_and(|it| it == *args))
-}
-
-fn call_of(id: Option<&str>, name: &str, args: &Json) -> String {
-    let name = Value::from(name);
-    let args = args.as_str();
-    match id {
-        Some(id) => {
-            let id = Value::from(id);
-            format!(r#"{{"id":{id},"name":{name},"args":{args}}}"#)
-        }
-        None => format!(r#"{{"name":{name},"args":{args}}}"#),
-    }
-}
-
-/// The vendor sends JSON in binary messages.
-fn to_client(call: &str) -> Message {
-    Message::binary(frame_of(&[call]))
-}
-
-fn to_vendor(responses: &[&str], spelling: Spelling<'_>, like_this: &Message) -> Message {
-    like(like_this, responses_frame(responses, spelling))
-}
-
-/// A message of the same kind, text or binary.
-pub(crate) fn like(message: &Message, text: String) -> Message {
-    match message.is_binary() {
-        true => Message::binary(text),
-        false => Message::text(text),
-    }
-}
-
-fn refusal(id: Option<String>, name: &str) -> Message {
-    let error = "the call could not be recorded, so it did not run";
-    let mut response = serde_json::json!({"name": name, "response": {"error": error}});
-    if let (Some(id), Some(response)) = (id, response.as_object_mut()) {
-        response.insert("id".to_owned(), id.into());
-    }
-    let message = serde_json::json!({"toolResponse": {"functionResponses": [response]}});
-    Message::text(message.to_string())
-}
-
-/// True if a message of the session has exactly this response.
-fn says(message: &str, response: &Json) -> bool {
-    let message: Value = serde_json::from_str(message).unwrap_or_default();
-    let said = message.pointer("/toolResponse/functionResponses/0/response");
-    said.is_some_and(|it| *it == response.to_value())
 }

@@ -2,10 +2,11 @@
 //!
 //! Each direction has one bounded queue in order. Messages without calls pass at once. Read `task`
 //! first; `calls` decides what a call's message becomes, `session` is the way to the engine, and
-//! `line` is one direction.
+//! `line` is one direction, and `messages` makes the messages that are not forwarded ones.
 
 pub(crate) mod calls;
 mod line;
+mod messages;
 mod passing;
 mod session;
 mod task;

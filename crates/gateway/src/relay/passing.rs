@@ -9,22 +9,29 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use recount::live::wire::ServerMessage;
 use recount::session::Json;
-use recount::session::ResumptionHandle;
+use recount::session::{ResumptionHandle, SessionId};
 
-use super::calls::{Act, like};
+use super::calls::Act;
+use super::messages::like;
 use super::session::{self, Report};
 use super::task::{End, Event, Relay};
+use crate::frames::FrameError;
 use crate::frames::calls::{DividedFrame, cancellation, split};
 use crate::frames::client::{ClientFrame, text_of, user_text};
 use crate::frames::declaring::with_tools;
 use crate::frames::responses::{Response, split_responses};
 use crate::frames::setup::ContextUpdate;
+use crate::frames::turns::{answered_in_turns, without_calls};
 use crate::frames::vendor::VendorFrame;
 use crate::frames::{client, vendor};
 use crate::places::PlaceKey;
 
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
+
+/// The room for copies that only messages with calls take. A journal that does not write must not
+/// hold up the others.
+const KEPT_FOR_CALLS: usize = 32;
 
 type Received = Option<Result<Message, Error>>;
 
@@ -52,6 +59,9 @@ impl Relay {
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
+                if let Some(handle) = self.handle.take() {
+                    self.find_by(&handle, session);
+                }
                 self.shared.sessions.enter(session, &self.cut);
             }
             Event::Order(order) => self.calls.follow(order, &mut acts),
@@ -82,6 +92,10 @@ impl Relay {
     }
 
     fn perform(&mut self, acts: Vec<Act>) {
+        let passed = std::mem::take(&mut self.calls.passed_unrecorded);
+        if passed > 0 {
+            self.shared.gaps.add(passed);
+        }
         for act in acts {
             match act {
                 Act::ToClient(message) => self.to_client.push(message),
@@ -123,18 +137,24 @@ impl Relay {
         }
     }
 
+    /// Reads which tools the policies name. A reload of the policies counts for the next call.
+    fn know_policies(&mut self) {
+        if let Ok(named) = self.shared.engine.named_in_policies(&self.request.agent) {
+            self.calls.named = named;
+        }
+    }
+
     /// Opens the session of the connection, once.
     fn open_session(&mut self) {
         if let Some(wanted) = self.wanted.take() {
+            // Before the first order: calls of an earlier connection may be released at once.
+            self.know_policies();
             let shared = &self.shared;
-            // A reload of the configuration counts for the next connection.
-            let named = shared.engine.named_in_policies(&wanted.agent);
-            self.calls.named = named.unwrap_or_default();
             self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
         }
     }
 
-    pub(super) fn from_vendor(&mut self, message: Received) -> Option<End> {
+    pub(super) fn take_from_vendor(&mut self, message: Received) -> Option<End> {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(error)) => return Some(End::VendorLost(error.to_string())),
@@ -178,23 +198,56 @@ impl Relay {
             self.open_session();
             return;
         }
-        self.copy(text);
-        if let (Some(session), Some(handle)) = (self.session, new_handle(text)) {
-            let credential = self.request.admitted.fingerprint();
-            self.shared
-                .index
-                .put(PlaceKey::of_handle(credential, &handle), session);
+        let room = self.channels.as_ref().map_or(0, |it| it.copies.capacity());
+        if room > KEPT_FOR_CALLS {
+            self.copy(text);
+        } else {
+            self.dropped += 1;
         }
+        if let Some(handle) = new_handle(text) {
+            match self.session {
+                Some(session) => self.find_by(&handle, session),
+                None => self.handle = Some(handle),
+            }
+        }
+    }
+
+    /// Lets the session be found by a handle, under the credential of this client.
+    fn find_by(&self, handle: &ResumptionHandle, session: SessionId) {
+        let credential = self.request.admitted.fingerprint();
+        self.shared
+            .index
+            .put(PlaceKey::of_handle(credential, handle), session);
+    }
+
+    /// Returns the message without calls in the model's turn that the client must not see there.
+    /// `None`: it stays as it is.
+    fn shown(&self, text: &str, has_call: bool) -> Result<Option<String>, FrameError> {
+        if !has_call {
+            return Ok(None);
+        }
+        without_calls(text, |name| name.is_none_or(|it| self.calls.is_hidden(it)))
     }
 
     fn decide(&mut self, message: Message, text: &str, divided: &DividedFrame<'_>) {
         if divided.calls.is_empty() && divided.cancelled.is_none() {
             self.hear(text);
-            return self.to_client.push(message);
+            return match self.shown(text, divided.has_call_in_turn) {
+                Ok(None) => self.to_client.push(message),
+                Ok(Some(shown)) => self.to_client.push(like(&message, shown)),
+                Err(problem) => self.hide(&problem),
+            };
         }
         self.open_session();
+        self.know_policies();
         if let Some(rest) = &divided.rest {
-            self.to_client.push(like(&message, rest.clone()));
+            match self.shown(rest, divided.has_call_in_turn) {
+                Ok(shown) => {
+                    let shown = shown.unwrap_or_else(|| rest.clone());
+                    self.to_client.push(like(&message, shown));
+                }
+                Err(problem) => self.hide(&problem),
+            }
         }
         if let Some(cancelled) = &divided.cancelled {
             let given = self.calls.cancelled(&cancelled.ids);
@@ -225,7 +278,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn from_client(&mut self, message: Received) -> Option<End> {
+    pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(error)) => return Some(End::ClientLost(error.to_string())),
@@ -242,6 +295,11 @@ impl Relay {
         match class {
             ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
             ClientFrame::RealtimeText | ClientFrame::Content => {
+                let answered = answered_in_turns(text()).unwrap_or_default();
+                if answered.iter().any(|id| self.calls.is_withheld(id)) {
+                    tracing::warn!("a client answered a call in its content that it does not have");
+                    return None;
+                }
                 if let Some(said) = user_text(text()) {
                     self.report(Report::Said(said));
                 }

@@ -13,6 +13,7 @@ use recount::session::catalog::Behavior;
 use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::calls::Start;
 use crate::frames::setup::Declared;
@@ -74,6 +75,17 @@ pub(super) struct Channels {
     pub(super) session: oneshot::Receiver<SessionId>,
     /// The end of the connection, to be set before the channels are dropped.
     pub(super) lost: Arc<OnceLock<ConnectionLost>>,
+    /// The task that opens the session and hands it the reports.
+    reporting: JoinHandle<()>,
+}
+
+impl Channels {
+    /// Ends the session's part: first the answers that the client gave, then its connection.
+    pub(super) async fn end(self) {
+        drop(self.reports);
+        let _ = self.reporting.await;
+        drop(self.copies);
+    }
 }
 
 /// The copies of messages, as the session receives them.
@@ -106,7 +118,7 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
         lost: lost.clone(),
     };
     let (engine, index) = (engine.clone(), index.clone());
-    tokio::spawn(async move {
+    let reporting = tokio::spawn(async move {
         let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
         match begin(&engine, &index, wanted, receiver, ordering).await {
             Ok(handle) => {
@@ -123,6 +135,7 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
         orders,
         session,
         lost,
+        reporting,
     }
 }
 

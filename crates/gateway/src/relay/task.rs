@@ -12,7 +12,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use recount::engine::{Engine, RelayOrder};
 use recount::live::{ConnectionLost, Platform};
-use recount::session::SessionId;
+use recount::session::{ResumptionHandle, SessionId};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, interval, timeout};
@@ -23,13 +23,15 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::calls::{Calls, like};
+use super::calls::Calls;
 use super::line::Line;
+use super::messages::like;
 use super::session::{Channels, Wanted};
 use crate::entrance::Admitted;
 use crate::frames::client::text_of;
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
+use crate::gaps::Gaps;
 use crate::index::Index;
 use crate::places::PlaceKey;
 use crate::sessions::Sessions;
@@ -51,7 +53,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(100);
 /// The time for the last messages and the close.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
-/// What the client asked for in its handshake.
+/// The request of a client in its handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) admitted: Admitted,
@@ -72,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
+    pub(crate) gaps: Arc<Gaps>,
     /// Cancelled when the remaining connections end.
     pub(crate) closing: CancellationToken,
 }
@@ -90,6 +93,8 @@ pub(crate) struct Relay {
     pub(super) session: Option<SessionId>,
     /// Cancelled when the gateway ends, or another connection continues the session.
     pub(super) cut: CancellationToken,
+    /// A handle that came before the session was open.
+    pub(super) handle: Option<ResumptionHandle>,
     /// The model of the setup.
     pub(super) model: String,
     /// The id of the claims of this connection.
@@ -135,6 +140,7 @@ impl Relay {
             wanted: None,
             session: None,
             cut,
+            handle: None,
             model: String::new(),
             claim: Uuid::new_v4().to_string(),
             copies: 0,
@@ -270,13 +276,13 @@ impl Relay {
                     self.of_session(event);
                 }
                 message = vendor.1.next(), if self.may_read_vendor() => {
-                    if let Some(end) = self.from_vendor(message) {
+                    if let Some(end) = self.take_from_vendor(message) {
                         return end;
                     }
                 }
                 message = client.1.next(), if self.may_read_client() => {
                     heard = Instant::now();
-                    if let Some(end) = self.from_client(message) {
+                    if let Some(end) = self.take_from_client(message) {
                         return end;
                     }
                 }
@@ -314,13 +320,18 @@ impl Relay {
                 .sessions
                 .leave(session, &self.cut, &claim, unanswered);
         }
-        // The session sees the end now, not after the sockets have closed.
-        self.channels = None;
         let (to_client, to_vendor) = end.frames();
+        let channels = self.channels.take();
+        let told = async {
+            if let Some(channels) = channels {
+                channels.end().await;
+            }
+        };
         let closing = async {
             tokio::join!(
                 close(client, &mut self.to_client, to_client),
                 close(vendor, &mut self.to_vendor, to_vendor),
+                told,
             )
         };
         let _ = timeout(CLOSE_MAX, closing).await;

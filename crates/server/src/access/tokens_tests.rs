@@ -203,3 +203,26 @@ fn tokens_made_at_once_are_all_kept() {
     });
     assert_eq!(TokenStore::open(&path).unwrap().list().unwrap().len(), 8);
 }
+
+#[test]
+fn file_without_models_allows_every_model() {
+    let (_directory, path, store) = store();
+    let limited = Grant::everywhere(Role::Client).of_model("live");
+    store
+        .create(NewToken::new("shop").grant(limited), NOW)
+        .unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let models = "\"models\": [";
+    assert!(text.contains(models), "{text}");
+    store.create(viewer(), NOW).unwrap();
+    let listed = TokenStore::open(&path).unwrap().list().unwrap();
+    let models = |at: usize| listed[at].grants[0].models.clone();
+    assert_eq!(models(0), Some(BTreeSet::from(["live".to_owned()])));
+    assert_eq!(models(1), None);
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        text.matches("\"models\"").count(),
+        1,
+        "an older program reads the other one"
+    );
+}

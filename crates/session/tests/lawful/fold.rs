@@ -344,9 +344,8 @@ impl<'r> Debts<'r> {
             Observation::ToolPaused(it) if self.claims.holds(it.call) => {}
             Observation::ToolAsked(it) if self.claims.holds(it.call) => {}
             Observation::ToolPaused(it) => {
-                if self.runs.remove(&(it.call, it.attempt)).is_some() {
-                    self.quiet.begins(it.call, fact.at);
-                }
+                let ran = self.runs.remove(&(it.call, it.attempt)).is_some();
+                ran.then(|| self.quiet.begins(it.call, fact.at));
             }
             Observation::ToolAsked(it) if !it.in_place => {
                 self.runs.remove(&(it.call, it.attempt));

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use recount_session::{
-    CancelReason, Command, Decision, Observation, Phase, Rejection, Rule, Seq, Start, earlier_call,
+    CancelReason, Command, Deadline, Decision, Effect, Observation, Outcome, Phase, Rejection,
+    Rule, Seq, Start, earlier_call, owed,
 };
 
 use crate::generator::wild_recordings;
@@ -103,6 +104,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(later(&recording))
             .chain(interleavings(&recording))
             .chain(pauses(&recording))
+            .chain(acknowledged(&recording))
         {
             *reached.entry(word).or_default() += 1;
         }
@@ -350,6 +352,40 @@ fn pauses(recording: &Recording) -> Vec<&'static str> {
     met
 }
 
+/// A wait that was acknowledged after its time, and one that ended before.
+const ACKNOWLEDGED_LATER: &str = "acknowledged after a time";
+const ENDED_UNACKNOWLEDGED: &str = "ended before it was to be acknowledged";
+
+fn acknowledged(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let before = std::iter::once(&recording.start).chain(recording.steps.iter().map(|it| &it.1));
+    for (before, batch) in before.zip(recording.batches()) {
+        let due = owed(before).into_iter().filter_map(|effect| match effect {
+            Effect::ArmTimer {
+                deadline: Deadline::Acknowledgement { call },
+                ..
+            } => Some(call),
+            _ => None,
+        });
+        let due: BTreeSet<Seq> = due.collect();
+        let passed = matches!(
+            observed(&batch[0]),
+            Some(Observation::DeadlinePassed(it))
+                if matches!(it.deadline, Deadline::Acknowledgement { .. })
+        );
+        for decision in batch.iter().filter_map(decided) {
+            if let Decision::ResponseIssued(it) = decision
+                && due.contains(&it.call)
+            {
+                let interim = it.outcome == Outcome::Interim;
+                met.extend((interim && passed).then_some(ACKNOWLEDGED_LATER));
+                met.extend((!interim).then_some(ENDED_UNACKNOWLEDGED));
+            }
+        }
+    }
+    met
+}
+
 /// A leave that allowed a second call, and a leave that ended before the start of its call.
 const ALLOWED_AGAIN: &str = "allowed again by the same leave";
 const ENDED_BEFORE_THE_START: &str = "its leave ended before it started";
@@ -432,7 +468,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + REFUSALS.len()
     + CLIENTS.len()
     + INTERLEAVINGS.len()
-    + 22;
+    + 24;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -456,6 +492,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
             AGENT_ENDED,
             CROWDED,
             CROWDED_LATE,
+            ACKNOWLEDGED_LATER,
+            ENDED_UNACKNOWLEDGED,
             HELD_READY,
             HELD_IN_DOUBT,
             TAKEN_BACK_BY_PAUSE,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::connection::relay::{OrderingSender, RELAYED, Relay, RelayOrder, Relayed};
 use crate::engine::error::Error;
+use crate::engine::inputs::relay::{OrderingSender, RELAYED, Relay, RelayOrder, Relayed};
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
 use crate::live::Connection;

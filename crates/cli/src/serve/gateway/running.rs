@@ -160,9 +160,10 @@ impl RunningGateway {
             ready.plain
         );
         let mut more = vec![format!("  for the agent {}", ready.agent)];
-        if let Some(url) = ready.tls_url() {
-            more.push(format!("  encrypted at {url}"));
-        }
+        more.push(match ready.tls_url() {
+            Some(url) => format!("  encrypted at {url}"),
+            None => "  for clients with TLS: recount gateway dev-certificate".to_owned(),
+        });
         if ready.dry_run {
             more.push("  a dry run: nothing is held".to_owned());
         }

@@ -45,14 +45,19 @@ fn responses(history: &History) -> Vec<(Outcome, Route)> {
 
 /// The timer of the current call's acknowledgement, if one is owed.
 fn timer(history: &History) -> Option<Timestamp> {
-    let mut effects = owed(history.session()).into_iter();
-    effects.find_map(|effect| match effect {
-        Effect::ArmTimer {
+    let effects = owed(history.session()).into_iter();
+    let mut timers = effects.filter_map(|effect| {
+        if let Effect::ArmTimer {
             deadline: Deadline::Acknowledgement { .. },
             due_us,
-        } => Some(due_us),
-        _ => None,
-    })
+        } = effect
+        {
+            Some(due_us)
+        } else {
+            None
+        }
+    });
+    timers.next()
 }
 
 fn passed(history: &History) -> DeadlinePassed {
@@ -107,7 +112,7 @@ fn call_decided_in_time_gets_only_its_final_response_by_id() {
 }
 
 #[test]
-fn result_after_acknowledgement_is_conversation_for_single_response_model() {
+fn result_after_acknowledgement_may_be_conversation() {
     let opened = history().opened("support").attached(&tools());
     let asked = opened
         .connected_as(Some(takes_one()))

@@ -1,0 +1,77 @@
+//! Messages that a relay makes itself, and comparisons of those that it got.
+
+use recount::session::Json;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::frames::calls::frame_of;
+use crate::frames::responses::{Spelling, responses_frame};
+
+/// True if the call as the vendor wrote it has these arguments.
+pub(super) fn has_args(text: &str, args: &Json) -> bool {
+    #[derive(serde::Deserialize)]
+    struct WithArgs<'a> {
+        #[serde(borrow, default)]
+        args: Option<&'a RawValue>,
+    }
+    let Ok(call) = serde_json::from_str::<WithArgs<'_>>(text) else {
+        return false;
+    };
+    let Some(given) = call.args else {
+        return *args == Json::empty_object();
+    };
+    let given = Json::parse(given.get());
+    // Some models write the object into a string.
+    given.is_ok_and(|it| it == *args || it.object_in_text().is_some_and(|it| it == *args))
+}
+
+pub(super) fn call_of(id: Option<&str>, name: &str, args: &Json) -> String {
+    let name = Value::from(name);
+    let args = args.as_str();
+    match id {
+        Some(id) => {
+            let id = Value::from(id);
+            format!(r#"{{"id":{id},"name":{name},"args":{args}}}"#)
+        }
+        None => format!(r#"{{"name":{name},"args":{args}}}"#),
+    }
+}
+
+/// Returns the message with one call, for the client. The vendor sends JSON in binary messages.
+pub(super) fn to_client(call: &str) -> Message {
+    Message::binary(frame_of(&[call]))
+}
+
+pub(super) fn to_vendor(
+    responses: &[&str],
+    spelling: Spelling<'_>,
+    like_this: &Message,
+) -> Message {
+    like(like_this, responses_frame(responses, spelling))
+}
+
+/// A message of the same kind, text or binary.
+pub(super) fn like(message: &Message, text: String) -> Message {
+    match message.is_binary() {
+        true => Message::binary(text),
+        false => Message::text(text),
+    }
+}
+
+pub(super) fn refusal(id: Option<String>, name: &str) -> Message {
+    let error = "the call could not be recorded, so it did not run";
+    let mut response = serde_json::json!({"name": name, "response": {"error": error}});
+    if let (Some(id), Some(response)) = (id, response.as_object_mut()) {
+        response.insert("id".to_owned(), id.into());
+    }
+    let message = serde_json::json!({"toolResponse": {"functionResponses": [response]}});
+    Message::text(message.to_string())
+}
+
+/// True if a message of the session has exactly this response.
+pub(super) fn says(message: &str, response: &Json) -> bool {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    let said = message.pointer("/toolResponse/functionResponses/0/response");
+    said.is_some_and(|it| *it == response.to_value())
+}

@@ -1,0 +1,94 @@
+//! The three treatments of a call.
+
+use recount::prelude::ToolConfirmation;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::bench::{Bench, alone, answer, call, calls};
+
+#[tokio::test]
+async fn observed_calls_and_their_answers_pass_unchanged() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    let frame = calls(&[call("f1", "look_up"), call("f2", "look_up")]);
+    vendor.text(&frame).await;
+    assert_eq!(client.next().await, Some(Message::text(frame)));
+    for id in ["f2", "f1"] {
+        let given = answer(id, "look_up");
+        client.binary(&given).await;
+        assert_eq!(vendor.next().await, Some(Message::binary(given)));
+    }
+}
+
+#[tokio::test]
+async fn mixed_frame_is_divided_and_each_call_keeps_its_text() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    let (held, free, hosted) = (
+        call("f1", "refund"),
+        call("f2", "look_up"),
+        call("f3", "server_time"),
+    );
+    vendor
+        .binary(&calls(&[held.clone(), free.clone(), hosted]))
+        .await;
+    assert_eq!(client.next_text().await, alone(&free));
+    // This agent acknowledges a held call at once.
+    let waiting = vendor.next_json().await;
+    assert_eq!(waiting["toolResponse"]["functionResponses"][0]["id"], "f1");
+    let told = vendor.next_json().await;
+    let response = &told["toolResponse"]["functionResponses"][0];
+    assert_eq!(response["id"], "f3", "{told}");
+    assert_eq!(response["response"], json!({"time": "12:00"}));
+    bench.answer("refund", ToolConfirmation::confirmed()).await;
+    assert_eq!(client.next_text().await, alone(&held));
+}
+
+#[tokio::test]
+async fn denied_call_never_reaches_the_client() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "wipe")])).await;
+    bench.answer("wipe", ToolConfirmation::denied("no")).await;
+    vendor.binary(r#"{"usageMetadata":{}}"#).await;
+    assert_eq!(client.next_text().await, r#"{"usageMetadata":{}}"#);
+    let told = vendor.next_text().await;
+    assert!(told.contains("f1"), "{told}");
+}
+
+#[tokio::test]
+async fn cancellation_reaches_the_client_for_what_it_has() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.binary(&calls(&[call("f2", "look_up")])).await;
+    assert_eq!(client.next_text().await, calls(&[call("f2", "look_up")]));
+    vendor
+        .binary(r#"{"toolCallCancellation":{"ids":["f1","f2"]}}"#)
+        .await;
+    let cancelled = client.next_text().await;
+    assert_eq!(cancelled, r#"{"toolCallCancellation":{"ids":["f2"]}}"#);
+}
+
+#[tokio::test]
+async fn answers_to_calls_that_the_client_does_not_have_are_dropped() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    // The acknowledgement proves that the call is held.
+    let waiting = vendor.next_json().await;
+    assert_eq!(waiting["toolResponse"]["functionResponses"][0]["id"], "f1");
+    for forged in [
+        answer("f1", "refund"),
+        answer("f9", "look_up"),
+        r#"{"toolResponse":{"functionResponses":[{"name":"refund","response":{}}]}}"#.to_owned(),
+    ] {
+        client.text(&forged).await;
+    }
+    client.text(r#"{"realtimeInput":{"text":"hello"}}"#).await;
+    assert_eq!(
+        vendor.next_text().await,
+        r#"{"realtimeInput":{"text":"hello"}}"#
+    );
+    assert_eq!(bench.engine.pending().await.unwrap().len(), 1);
+}

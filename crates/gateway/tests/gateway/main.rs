@@ -1,0 +1,15 @@
+//! The gateway between a client and a vendor, both in the hands of the test.
+//!
+//! `bench` has both sides, on loopback. A test that expects nothing sends something else behind it,
+//! and expects that next.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail"
+)]
+
+mod bench;
+mod calls;
+mod sessions;
+mod transparency;
