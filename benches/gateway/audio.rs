@@ -79,12 +79,7 @@ pub(crate) fn measure(sessions: usize, time: Duration, rounds: usize, directory:
 }
 
 /// Measures each target once. Returns true if the bare relay kept up.
-fn round(
-    targets: &mut [Target; 3],
-    vendor: &mut Process,
-    sessions: usize,
-    time: Duration,
-) -> bool {
+fn round(targets: &mut [Target; 3], vendor: &mut Process, sessions: usize, time: Duration) -> bool {
     for target in targets.iter_mut() {
         let measured = target.measured(vendor, sessions, time);
         target.measured.push(measured);
@@ -162,7 +157,14 @@ fn report(targets: &[Target; 3], sessions: usize) {
         targets.first().map_or(0, |it| it.measured.len()),
     );
     let columns = [
-        "", "p50, ms", "p99, ms", "p99.9, ms", "frames", "keeps up", "CPU/frame", "load's cores",
+        "",
+        "p50, ms",
+        "p99, ms",
+        "p99.9, ms",
+        "frames",
+        "keeps up",
+        "CPU/frame",
+        "load's cores",
         "latest",
     ];
     table::print(&headline, &columns, &rows);
@@ -179,9 +181,24 @@ fn report(targets: &[Target; 3], sessions: usize) {
     };
     let (p50, p99) = (added(0.5), added(0.99));
     let rows = [
-        row("added latency, p50", "under 0.2 ms", milliseconds(p50), p50 < P50_TARGET),
-        row("added latency, p99", "under 2 ms", milliseconds(p99), p99 < P99_TARGET),
-        row("CPU of a frame", "at most 2.5", format!("{ratio:.2}"), ratio <= CPU_TARGET),
+        row(
+            "added latency, p50",
+            "under 0.2 ms",
+            milliseconds(p50),
+            p50 < P50_TARGET,
+        ),
+        row(
+            "added latency, p99",
+            "under 2 ms",
+            milliseconds(p99),
+            p99 < P99_TARGET,
+        ),
+        row(
+            "CPU of a frame",
+            "at most 2.5",
+            format!("{ratio:.2}"),
+            ratio <= CPU_TARGET,
+        ),
     ];
     let columns = ["", "target", "measured", ""];
     table::print("The gateway over the bare relay", &columns, &rows);

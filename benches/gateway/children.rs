@@ -6,6 +6,16 @@ use std::time::Duration;
 
 use crate::processor_time::processor_time;
 
+/// The argument that makes the program a child.
+const CHILD: &str = "--child";
+
+/// The words of this process, if it is a child.
+pub(crate) fn words_of_child() -> Option<Vec<String>> {
+    let mut words = std::env::args().skip(1);
+    let is_child = words.next().as_deref() == Some(CHILD);
+    is_child.then(|| words.collect())
+}
+
 /// A child process. It ends when this is dropped.
 pub(crate) struct Process {
     child: Child,
@@ -18,7 +28,7 @@ impl Process {
     pub(crate) fn start(words: &[&str]) -> Process {
         let program = std::env::current_exe().expect("the path of this program");
         let mut child = Command::new(program)
-            .arg("--child")
+            .arg(CHILD)
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

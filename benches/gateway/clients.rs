@@ -7,7 +7,7 @@ use crate::children::{raise_limit, say};
 use crate::latencies::now;
 use crate::processor_time::processor_time;
 use crate::speaking::{Audio, Listener, Speaker};
-use crate::websocket::begin;
+use crate::websocket::{FUNCTIONS, begin};
 
 /// The time from the first frame to the first that counts.
 const WARM_UP: Duration = Duration::from_millis(1_500);
@@ -29,7 +29,7 @@ pub(crate) fn child(address: &str, sessions: &str, milliseconds: &str) {
         .build()
         .expect("a runtime");
     for _ in 0..sessions {
-        let stream = begin(address, "");
+        let stream = begin(address, FUNCTIONS);
         stream.set_nonblocking(true).expect("a socket");
         let stream = Arc::new(stream);
         let (ears, heard) = (ears.clone(), stream.clone());

@@ -31,7 +31,10 @@ async fn serve(vendor: &str, journal: &Path) {
     let policies = policy_file::parse(POLICIES).expect("policies");
     let agent = Agent::new().model("none").strict();
     let agent = agent.policies(policies).tools_from_clients();
-    let engine = Engine::builder(journal).agent("support", agent).open().await;
+    let engine = Engine::builder(journal)
+        .agent("support", agent)
+        .open()
+        .await;
     let settings = Settings {
         upstream: Upstream::Url(format!("ws://{vendor}")),
         connections: 100_000,

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use crate::children::Process;
 use crate::raw::Raw;
 use crate::table::{self, verdict};
-use crate::websocket::{BINARY, TEXT, accept, begin, frame, read_message, setup_complete};
+use crate::websocket::{
+    BINARY, FUNCTIONS, TEXT, accept, begin, frame, read_message, setup_complete,
+};
 
 /// The appends of a held call with their syncs.
 const SYNCS: usize = 2;
@@ -21,9 +23,6 @@ const SYNCS: usize = 2;
 const RAW_BYTES: usize = 1_400;
 
 const TARGET: Duration = Duration::from_millis(1);
-
-/// The functions of the client. The policy of the gateway names the first.
-const FUNCTIONS: &str = r#"{"name":"refund","description":"Refunds an order","behavior":"BLOCKING","parameters":{"type":"OBJECT"}},{"name":"look_up","behavior":"BLOCKING","description":"Looks an order up","parameters":{"type":"OBJECT"}}"#;
 
 /// A client and its vendor, with something between them.
 struct Conversation {

@@ -30,8 +30,6 @@ mod processor_time;
 #[path = "../step/raw.rs"]
 mod raw;
 mod relay;
-#[path = "../shared/said.rs"]
-mod said;
 mod speaking;
 #[path = "../shared/table.rs"]
 mod table;
@@ -61,7 +59,7 @@ struct Sizes {
 }
 
 fn main() {
-    if let Some(words) = said::child_arguments() {
+    if let Some(words) = children::words_of_child() {
         return child(&words);
     }
     let arguments = Arguments::read(&["--sessions", "--seconds"]);

@@ -135,7 +135,8 @@ impl Speaker {
                 if wait > 0 {
                     std::thread::sleep(Duration::from_nanos(wait));
                 }
-                self.latest.fetch_max(now().saturating_sub(due), Ordering::Relaxed);
+                self.latest
+                    .fetch_max(now().saturating_sub(due), Ordering::Relaxed);
                 send(socket, audio.stamped());
             }
             period += BETWEEN;
@@ -183,7 +184,9 @@ impl Listener {
     }
 
     pub(crate) fn latencies(&self) -> MutexGuard<'_, Latencies> {
-        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.latencies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads frames until the connection ends. `heard` is called after those of each read.

@@ -1,8 +1,8 @@
 //! The vendor: it accepts any setup, and speaks to each client that speaks to it.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::io::Write;
 
 use crate::children::{answer_lines, raise_limit, say};
 use crate::speaking::{Audio, Listener, Speaker};

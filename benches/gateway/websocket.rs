@@ -6,8 +6,10 @@ use std::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 /// The path of a live conversation.
-const PATH: &str =
-    "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
+const PATH: &str = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
+
+/// The functions of the client. The policy of the gateway names the first.
+pub(crate) const FUNCTIONS: &str = r#"{"name":"refund","description":"Refunds an order","behavior":"BLOCKING","parameters":{"type":"OBJECT"}},{"name":"look_up","behavior":"BLOCKING","description":"Looks an order up","parameters":{"type":"OBJECT"}}"#;
 
 /// The opcodes of text and binary frames, each final.
 pub(crate) const TEXT: u8 = 0x81;
@@ -46,7 +48,10 @@ impl<'a> Received<'a> {
     pub(crate) fn read(buffer: &'a [u8]) -> Option<Received<'a>> {
         let [opcode, second] = *buffer.first_chunk()?;
         let (mut at, length) = match second & 0x7f {
-            126 => (4, usize::from(u16::from_be_bytes(*buffer.get(2..)?.first_chunk()?))),
+            126 => (
+                4,
+                usize::from(u16::from_be_bytes(*buffer.get(2..)?.first_chunk()?)),
+            ),
             127 => unreachable!("a frame of 64 KiB and more"),
             short => (2, usize::from(short)),
         };
