@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
 use axum::response::Response;
+use futures_util::StreamExt;
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 use hyper::upgrade::OnUpgrade;
@@ -17,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::entrance::{ClientAddress, Refused};
 use crate::gateway::Inner;
-use crate::relay::{Relay, Request};
+use crate::relay::{Client, Halves, Relay, Request};
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
 
@@ -51,12 +52,13 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
         Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
     };
     let upgrading = hyper::upgrade::on(&mut request);
-    let shared = inner.shared.clone();
+    let relay = Box::new(Relay::new(inner.shared.clone(), asked));
+    let vendor = vendor.split();
     inner.relays.spawn(async move {
         // Freed with the end of the relay.
         let _place = place;
-        match upgraded(upgrading).await {
-            Ok(client) => Relay::new(shared, asked).run(client, vendor).await,
+        match Box::pin(upgraded(upgrading)).await {
+            Ok(client) => relay.run(client, vendor).await,
             Err(error) => tracing::debug!(%error, "a client left during its handshake"),
         }
     });
@@ -136,9 +138,11 @@ fn websocket_key(headers: &HeaderMap) -> Option<HeaderValue> {
     (asks && is_known).then(|| key.clone())
 }
 
-async fn upgraded(upgrading: OnUpgrade) -> Result<crate::relay::Client, hyper::Error> {
+async fn upgraded(upgrading: OnUpgrade) -> Result<Halves<Client>, hyper::Error> {
     let stream = TokioIo::new(upgrading.await?);
-    Ok(WebSocketStream::from_raw_socket(stream, Role::Server, Some(upstream::limits())).await)
+    let limits = Some(upstream::limits());
+    let client = WebSocketStream::from_raw_socket(stream, Role::Server, limits);
+    Ok(client.await.split())
 }
 
 fn switching(key: &HeaderValue) -> Response {

@@ -11,4 +11,4 @@ mod passing;
 mod session;
 mod task;
 
-pub(crate) use task::{Client, Relay, Request, Shared};
+pub(crate) use task::{Client, Halves, Relay, Request, Shared};

@@ -64,7 +64,7 @@ impl Relay {
                 }
                 self.shared.sessions.enter(session, &self.cut);
             }
-            Event::Order(order) => self.calls.follow(order, &mut acts),
+            Event::Order(order) => self.calls.follow(*order, &mut acts),
             Event::Stopped => {
                 self.is_unrecorded = true;
                 self.give_up(&mut acts);
@@ -116,7 +116,7 @@ impl Relay {
     /// Reports to the session. A client is read only while there is room for a report.
     fn report(&self, report: Report) {
         if let Some(channels) = &self.channels
-            && channels.reports.try_send(report).is_err()
+            && channels.reports.try_send(Box::new(report)).is_err()
         {
             tracing::warn!("a report of a client does not reach its session");
         }
