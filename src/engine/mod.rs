@@ -38,7 +38,6 @@ pub use facade::live::{Live, LiveBuilder};
 pub use facade::live_session_builder::{LiveSessionBuilder, SessionConfig};
 pub use facade::sessions::NewSession;
 pub use inputs::callers::{BegunCall, KeyedOutcome};
-pub use inputs::relay::{Relay, RelayOrder};
 pub use live_media::live_event::LiveEvent;
 pub use notify::callbacks::Callbacks;
 pub use notify::listener::Listener;
@@ -48,10 +47,10 @@ pub use operations::call_end::{CallEnd, call_end};
 pub use operations::claiming::{ClaimRequest, ClientAction};
 pub use operations::desk::Desk;
 pub use operations::operation::{Operated, Operation};
-#[doc(hidden)]
-pub use program::PROGRAM;
 pub use received::Received;
 pub use serving::engine::Engine;
+#[doc(hidden)]
+pub use {inputs::relay::Relay, inputs::relay::RelayOrder, program::PROGRAM};
 
 pub use crate::ledger::{ClaimKey, ClaimedCall};
 pub use crate::tool::{

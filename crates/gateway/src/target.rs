@@ -174,6 +174,7 @@ pub(crate) fn parameter(uri: &Uri, name: &str) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
     use crate::settings::VendorKey;

@@ -317,7 +317,12 @@ async fn empty_messages_do_not_fill_memory() {
 fn backlog_counts_bytes_until_taken() {
     let mut backlog = Backlog::default();
     let text = "12345".to_owned();
-    backlog.push(Incoming::Frame { socket: 1, text });
+    let number = 1;
+    backlog.push(Incoming::Frame {
+        socket: 1,
+        text,
+        number,
+    });
     let carried = Carried::Instruction(Seq(9));
     backlog.push(Incoming::Written { socket: 1, carried });
     assert_eq!(backlog.bytes, 2 * size_of::<Incoming>() + 5);

@@ -26,6 +26,7 @@ impl LiveHandle {
     /// # Errors
     /// [`Error::Configuration`] with every mistake in the client's tools. [`Error::Refused`] if the
     /// session is closed, [`Error::AlreadyConnected`] if it has a connection that it opened itself.
+    #[doc(hidden)]
     pub async fn relay(&self, relay: Relay) -> Result<Seq, Error> {
         self.ask(|reply| Input::Relay(relay, reply)).await
     }
@@ -34,6 +35,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// [`Error::Configuration`] with every mistake in the tools.
+    #[doc(hidden)]
     pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
         self.ask(|reply| Input::RelayTools(tools, reply)).await
     }
@@ -42,6 +44,7 @@ impl LiveHandle {
     ///
     /// # Errors
     /// If the journal cannot be written.
+    #[doc(hidden)]
     pub async fn client_said(&self, text: impl Into<String>) -> Result<(), Error> {
         let text = text.into();
         self.ask(|reply| Input::ClientSaid(text, reply)).await
@@ -53,6 +56,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::UnknownAgent`].
+    #[doc(hidden)]
     pub fn named_in_policies(&self, agent: &str) -> Result<BTreeSet<String>, Error> {
         Ok(self.agent(agent)?.named_in_policies())
     }
@@ -62,6 +66,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::UnknownAgent`].
+    #[doc(hidden)]
     pub fn declared_tools(
         &self,
         agent: &str,

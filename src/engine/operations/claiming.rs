@@ -253,6 +253,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the journal cannot be read or written.
+    #[doc(hidden)]
     pub async fn end_relayed_claims(&self) -> Result<usize, Error> {
         let claimed = self.ledger().open_items_of(&[OpenKind::Claimed]).await?;
         let mut ended = 0;

@@ -17,6 +17,9 @@ const {GoogleGenAI, Modality} = require('@google/genai');
 
 const MODEL = 'gemini-live-test';
 
+// A model that waits for the response to each call, and takes one response alone.
+const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview';
+
 const declaration = (name, properties) => ({
   name,
   description: `Does ${name}.`,
@@ -52,19 +55,20 @@ const TOOLS = {
 class Talk {
   answers = true;
   text = '';
+  calls = 0;
   sound = [];
   handle = undefined;
   messages = [];
   wake = undefined;
 
-  static async open(ai, scene, seen, config = {}) {
+  static async open(ai, scene, seen, {model = MODEL, ...config} = {}) {
     const talk = new Talk();
     Object.assign(talk, {scene, seen});
     talk.closed = new Promise((resolve) => {
       talk.ended = resolve;
     });
     talk.session = await ai.live.connect({
-      model: MODEL,
+      model,
       config: {...CONFIG, ...config},
       callbacks: {
         onmessage: (message) => talk.hear({message}),
@@ -112,14 +116,15 @@ class Talk {
     }
   }
 
-  // Receives until a turn of the model ends, the text of which has these words.
-  async turn(until, onText) {
+  // Receives until a turn of the model ends, the text of which has these words. The user reacts
+  // once, to the first text and to this number of calls.
+  async turn(until, onText, calls = 0) {
     let reaction = onText;
     let complete = false;
     while (!complete || !this.text.includes(until)) {
       const {serverContent} = await this.next();
       complete = serverContent?.turnComplete === true;
-      if (reaction && this.text !== '') {
+      if (reaction && this.text !== '' && this.calls >= calls) {
         reaction();
         reaction = undefined;
       }
@@ -130,6 +135,7 @@ class Talk {
 
   take({toolCall, toolCallCancellation, sessionResumptionUpdate, serverContent}) {
     const calls = toolCall?.functionCalls ?? [];
+    this.calls += calls.length;
     for (const {id, name, args} of calls) this.note('call', [id, name, args]);
     if (calls.length > 0 && this.answers) this.answer(calls);
     if (toolCallCancellation) this.note('cancelled', toolCallCancellation.ids);
@@ -201,7 +207,7 @@ const SCENES = {
     const talk = await open();
     talk.answers = false;
     talk.say('Do it slowly.');
-    await talk.turn('Just a moment.', () => talk.say('Never mind.'));
+    await talk.turn('Just a moment.', () => talk.say('Never mind.'), 1);
     await talk.close();
   },
 
@@ -219,7 +225,7 @@ const SCENES = {
 
   // A call that waits longer than the model: it is acknowledged, and told as conversation.
   async inline(open) {
-    const talk = await open();
+    const talk = await open({model: BLOCKING_MODEL});
     talk.say('Transfer it.');
     await talk.turn('I have asked.');
     talk.note('waiting', 'inline-1');
@@ -230,7 +236,7 @@ const SCENES = {
   // A call that waits while the connection ends, and is delivered on the next one.
   async across(open) {
     const first = await open({sessionResumption: {}});
-    first.say('Refund it later.');
+    first.say('Later, please.');
     while (first.handle === undefined) await first.next();
     await first.close();
     const second = await open({sessionResumption: {handle: first.handle}});

@@ -24,6 +24,9 @@ from google.genai import types
 
 MODEL = "gemini-live-test"
 
+# A model that waits for the response to each call, and takes one response alone.
+BLOCKING_MODEL = "gemini-3.1-flash-live-preview"
+
 
 def declaration(name: str, **properties: str) -> dict[str, Any]:
     """Returns the declaration of a tool."""
@@ -63,6 +66,7 @@ class Talk:
         self.answers = True
         """Set to False for tools that take so long that they never answer."""
         self.text = ""
+        self.calls = 0
         self.sound: list[bytes] = []
         self.handle: str | None = None
 
@@ -83,12 +87,17 @@ class Talk:
             audio = types.Blob(data=bytes([number] * 640), mime_type="audio/pcm;rate=16000")
             await self.session.send_realtime_input(audio=audio)
 
-    async def turn(self, until: str, on_text: Callable[[], Any] | None = None) -> None:
-        """Receives until a turn of the model ends, the text of which has these words."""
+    async def turn(
+        self, until: str, on_text: Callable[[], Any] | None = None, calls: int = 0
+    ) -> None:
+        """Receives until a turn of the model ends, the text of which has these words.
+
+        The user reacts once, to the first text and to this number of calls.
+        """
         while until not in self.text:
             async for message in self.session.receive():
                 await self._take(message)
-                if on_text is not None and self.text:
+                if on_text is not None and self.text and self.calls >= calls:
                     reaction, on_text = on_text, None
                     await reaction()
         self.note("heard", self.text)
@@ -104,6 +113,7 @@ class Talk:
     async def _take(self, message: Any) -> None:
         if message.tool_call:
             for call in message.tool_call.function_calls or []:
+                self.calls += 1
                 self.note("call", [call.id, call.name, call.args])
                 if self.answers:
                     await self._answer(call)
@@ -134,10 +144,10 @@ class Scenes:
         self.client, self.seen = client, seen
 
     @asynccontextmanager
-    async def connect(self, scene: str, **config: Any) -> AsyncIterator[Talk]:
+    async def connect(self, scene: str, model: str = MODEL, **config: Any) -> AsyncIterator[Talk]:
         """Opens a connection of a scene."""
         given: Any = {**CONFIG, **config}
-        async with self.client.aio.live.connect(model=MODEL, config=given) as session:
+        async with self.client.aio.live.connect(model=model, config=given) as session:
             yield Talk(session, scene, self.seen)
 
     async def asked(self, scene: str, said: str, heard: str) -> None:
@@ -169,7 +179,7 @@ class Scenes:
         async with self.connect("cancelled") as talk:
             talk.answers = False
             await talk.say("Do it slowly.")
-            await talk.turn("Just a moment.", lambda: talk.say("Never mind."))
+            await talk.turn("Just a moment.", lambda: talk.say("Never mind."), calls=1)
 
     async def resumed(self) -> None:
         """The session resumes on a second connection."""
@@ -182,7 +192,7 @@ class Scenes:
 
     async def inline(self) -> None:
         """A call that waits longer than the model: it is acknowledged, and told as conversation."""
-        async with self.connect("inline") as talk:
+        async with self.connect("inline", model=BLOCKING_MODEL) as talk:
             await talk.say("Transfer it.")
             await talk.turn("I have asked.")
             talk.note("waiting", "inline-1")
@@ -191,7 +201,7 @@ class Scenes:
     async def across(self) -> None:
         """A call that waits while the connection ends, and is delivered on the next one."""
         async with self.connect("across", session_resumption={}) as talk:
-            await talk.say("Refund it later.")
+            await talk.say("Later, please.")
             await talk.handle_issued()
         async with self.connect("across", session_resumption={"handle": talk.handle}) as talk:
             await talk.turn("Here we are again.")

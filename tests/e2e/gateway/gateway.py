@@ -45,6 +45,7 @@ policies = "policies.toml"
 POLICIES = """\
 [tools.refund]
 confirm = "Refund this order?"
+withdraw_on_cancel = true
 
 [tools.wipe]
 confirm = "Wipe this order?"

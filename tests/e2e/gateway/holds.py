@@ -79,7 +79,7 @@ async def measure(
             output = await asyncio.wait_for(client.run(url, seen, (words,), pem), limit)
             told["timeouts"] = [it[-160:] for it in output.splitlines() if "timed out" in it]
         except (AssertionError, asyncio.TimeoutError) as failure:
-            problem = f" {repr(failure)[-900:]}"
+            problem = f" {str(failure).strip().splitlines()[-1:]}"
         told["seconds"] = round(time.monotonic() - begun, 1)
         told["connections"] = len({it.connection for it in tap.messages})
         told["closes"] = [

@@ -73,6 +73,12 @@ class Seen:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
 
+    @staticmethod
+    def anew(path: pathlib.Path) -> Seen:
+        """Returns the file without what an earlier run has noted in it."""
+        path.unlink(missing_ok=True)
+        return Seen(path)
+
     def values(self, what: str) -> list[Any]:
         """Returns what was noted under this key."""
         text = self.path.read_text() if self.path.exists() else ""
@@ -118,13 +124,14 @@ async def through(
     """Holds the conversations through the gateway. Returns what passed at each side of it."""
     pem = certificate(directory)
     tls = server_context(pem) if client.needs_tls else None
-    seen = Seen(directory / f"{client.name}-gateway.seen")
+    seen = Seen.anew(directory / f"{client.name}-gateway.seen")
     with simulating(program) as vendor:
         async with tapping(vendor) as behind:
             with gating(program, behind.port) as gateway:
                 async with tapping(gateway.plain, accepted=tls) as before:
                     with answering(gateway, seen.decide):
                         await client.run(url(client, before.port), seen.path, client.scenes, pem)
+                record(directory, client, {CLIENT: before.messages, VENDOR: behind.messages})
                 check_seen(seen, client.scenes)
                 await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
                 await outlasting(client, gateway, directory)
@@ -133,14 +140,18 @@ async def through(
     # The scenes that need a gateway have no counterpart.
     last = max(it.connection for it in before.messages)
     found[VENDOR] = [it for it in behind.messages if it.connection <= last]
-    for side, messages in found.items():
-        recording.write(directory / f"{client.name}-gateway-at-{side}.jsonl", messages)
     return {side: conversations(client, messages) for side, messages in found.items()}
+
+
+def record(directory: pathlib.Path, client: Client, sides: dict[str, list[Message]]) -> None:
+    """Writes what passed at each side of the gateway, for a look at a difference."""
+    for side, messages in sides.items():
+        recording.write(directory / f"{client.name}-gateway-at-{side}.jsonl", messages)
 
 
 async def outlasting(client: Client, gateway: Gateway, directory: pathlib.Path) -> None:
     """Connects to the gateway's own TLS, for the scenes that need a gateway."""
-    seen = Seen(directory / f"{client.name}-gated.seen")
+    seen = Seen.anew(directory / f"{client.name}-gated.seen")
     address = f"https://127.0.0.1:{gateway.tls}"
     with answering(gateway, seen.decide):
         await client.run(address, seen.path, client.gated, gateway.authorities)

@@ -22,6 +22,9 @@ from livekit.plugins import google
 
 MODEL = "gemini-live-test"
 
+# A model that waits for the response to each call, and takes one response alone.
+BLOCKING_MODEL = "gemini-3.1-flash-live-preview"
+
 ASKED = {
     "observed": ("Look up my order.", "It was shipped."),
     "mixed": ("Do everything.", "Everything is settled."),
@@ -76,7 +79,7 @@ async def converse(url: str, seen: pathlib.Path, scene: str) -> None:
     """Holds one scene, in a session of its own."""
     said, until = ASKED.get(scene, (scene, "It is done."))
     model = google.realtime.RealtimeModel(
-        model=MODEL,
+        model=BLOCKING_MODEL if scene == "inline" else MODEL,
         api_key="test-key",
         modalities=[types.Modality.TEXT],
         http_options=types.HttpOptions(base_url=url),

@@ -3,7 +3,8 @@
     pipecat_gemini.py --url https://127.0.0.1:PORT --seen FILE --scenes observed,quiet
 
 A pipeline without a transport, with the tools of conversation.py as pipecat's function schemas.
-Only `http_options` and the trusted certificate (SSL_CERT_FILE) say that there is a gateway.
+Only `http_options` and the trusted certificate (SSL_CERT_FILE) say that there is a gateway. The
+pipeline ends when it was idle for 300 s, which is pipecat's default, or for PIPECAT_IDLE_S.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import pathlib
 import sys
 from typing import Any
@@ -38,6 +40,9 @@ from pipecat.services.google.gemini_live.llm import GeminiLiveLLMService, Gemini
 from pipecat.services.llm_service import FunctionCallParams
 
 MODEL = "models/gemini-live-test"
+
+# A model that waits for the response to each call, and takes one response alone.
+BLOCKING_MODEL = "models/gemini-3.1-flash-live-preview"
 
 # The time between two looks at the state of the service, in seconds.
 POLL_S = 0.02
@@ -107,10 +112,11 @@ async def converse(url: str, seen: pathlib.Path, scene: str) -> None:
         )
         for name, (fields, _) in TOOLS.items()
     ]
+    model = BLOCKING_MODEL if scene == "inline" else MODEL
     llm = GeminiLiveLLMService(
         api_key="test-key",
         system_instruction="Be brief.",
-        settings=GeminiLiveLLMService.Settings(model=MODEL, modalities=GeminiModalities.TEXT),
+        settings=GeminiLiveLLMService.Settings(model=model, modalities=GeminiModalities.TEXT),
         http_options=HttpOptions(base_url=url),
     )
     for name in TOOLS:
@@ -120,7 +126,7 @@ async def converse(url: str, seen: pathlib.Path, scene: str) -> None:
     )
     aggregators = LLMContextAggregatorPair(context)
     pipeline = Pipeline([aggregators.user(), llm, listener, aggregators.assistant()])
-    task = PipelineTask(pipeline)
+    task = PipelineTask(pipeline, idle_timeout_secs=float(os.environ.get("PIPECAT_IDLE_S", "300")))
 
     @task.event_handler("on_idle_timeout")
     async def _idle(_task: Any) -> None:

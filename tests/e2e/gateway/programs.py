@@ -125,7 +125,8 @@ class Client:
             stderr=asyncio.subprocess.STDOUT,
         )
         try:
-            told, _ = await process.communicate()
+            limit = None if "hold of" in scenes[0] else PATIENCE_S
+            told, _ = await asyncio.wait_for(process.communicate(), limit)
         finally:
             if process.returncode is None:
                 process.kill()

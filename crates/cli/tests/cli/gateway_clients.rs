@@ -127,10 +127,10 @@ fn held_call_reaches_the_client_once_approved() {
         let waiting = loop {
             let pending = web.get(secret(&ada), "/v1/pending").json();
             if let Some(first) = pending["items"].as_array().unwrap().first() {
-                break first.clone();
+                break first["confirmation"].clone();
             }
         };
-        assert_eq!(waiting["tool"], "refund");
+        assert_eq!(waiting["hint"], "Refund this order?");
         let request = waiting["request"].as_str().unwrap();
         let path = format!("/v1/requests/{request}/answer");
         let answered = web.post(secret(&ada), &path, &json!({"confirmed": true}));
