@@ -18,9 +18,11 @@ use recount::live::Told;
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::messages::{call_of, has_args, like, refusal, says, to_client, to_vendor};
+use super::known::{Entry, Known, State, Waiting};
+use super::messages::{has_args, like, refusal, says, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
 use crate::frames::responses::{DividedResponses, Response};
+use crate::sessions::Start;
 
 /// The maximum number of calls of a connection that are known at the same time. A session refuses
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
@@ -42,55 +44,6 @@ pub(crate) enum Act {
         /// True if more results of the call follow.
         is_interim: bool,
     },
-}
-
-/// The start of a call at the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) call: Seq,
-    pub(crate) attempt: u32,
-}
-
-/// A message of the vendor whose calls are not all on record.
-struct Waiting {
-    /// Its number among the messages that the session hears.
-    number: u64,
-    /// The message, if it passes unchanged once all its calls are released.
-    whole: Option<Message>,
-    entries: Vec<Entry>,
-}
-
-/// A call in such a message.
-struct Entry {
-    id: Option<String>,
-    name: String,
-    /// The call as the vendor wrote it.
-    text: String,
-    is_piece: bool,
-    call: Option<Seq>,
-    released: Option<(Start, Json)>,
-    /// True if it was passed before it was on record.
-    is_passed: bool,
-    /// The answer that the client gave before the call was on record.
-    answer: Option<Json>,
-}
-
-/// A call on record that has not ended for the client.
-struct Known {
-    id: Option<String>,
-    name: String,
-    /// The text of a call that the client does not have yet.
-    text: Option<String>,
-    state: State,
-}
-
-enum State {
-    /// The client does not have it.
-    Held,
-    /// The client has it and has not given its last answer.
-    Delivered(Start),
-    /// The client has answered, or need not any more.
-    Over,
 }
 
 /// The answer of a client to a held call, until the session has recorded it.
@@ -485,39 +438,5 @@ impl Calls {
             (_, State::Held | State::Delivered(_) | State::Over) => None,
         });
         left.collect()
-    }
-}
-
-impl Known {
-    fn is_over(&self) -> bool {
-        match self.state {
-            State::Over => true,
-            State::Held | State::Delivered(_) => false,
-        }
-    }
-
-    fn was_given(&self) -> bool {
-        match self.state {
-            State::Over | State::Delivered(_) => true,
-            State::Held => false,
-        }
-    }
-
-    fn end(&mut self) {
-        if let State::Delivered(_) = self.state {
-            self.state = State::Over;
-        }
-    }
-
-    /// Delivers the call, once.
-    fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
-        match self.state {
-            State::Held => {}
-            State::Delivered(_) | State::Over => return None,
-        }
-        self.state = State::Delivered(start);
-        let text = self.text.take().filter(|text| has_args(text, args));
-        let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
-        Some(Act::ToClient(to_client(&text)))
     }
 }

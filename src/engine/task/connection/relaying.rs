@@ -29,10 +29,9 @@ impl SessionTask {
         if self.connections.opening.is_some() || self.is_connected_itself() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        let model = (relay.model.as_str(), relay.platform);
-        let agent = self.agent_for(Some(model), relay.tools)?;
+        let agent = self.relayed_agent(Some((&relay.model, relay.platform)), relay.tools)?;
         self.end_relay("the client connected again").await?;
-        self.serve_with_tools_of(Arc::new(agent)).await?;
+        self.serve_with_tools_of(agent).await?;
         let connected = Connected {
             model: relay.model,
             endpoint: relay.endpoint,
@@ -56,30 +55,31 @@ impl SessionTask {
         Ok(self.stream.session.connection.unwrap_or_default())
     }
 
+    /// Takes other tools of the client.
+    pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
+        let agent = self.relayed_agent(None, tools)?;
+        self.serve_with_tools_of(agent).await?;
+        Ok(())
+    }
+
     /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
     /// that only their calls are refused.
-    fn agent_for(
+    fn relayed_agent(
         &self,
         model: Option<(&str, Platform)>,
         tools: Toolset,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<Arc<Prepared>, Error> {
+        let shared = &self.shared.changed_agents.relayed;
         let ledger = &self.stream.ledger;
-        if let Ok(agent) = self.agent.relayed(model, tools.clone(), ledger) {
+        if let Ok(agent) = shared.of(&self.agent, model, tools.clone(), ledger) {
             return Ok(agent);
         }
         let (fitting, mistakes) = self.agent.fitting(tools, ledger);
         for mistake in &mistakes {
             tracing::error!(session = %self.id, mistake, "calls of a client's tool are refused");
         }
-        let agent = self.agent.relayed(model, fitting, ledger);
+        let agent = shared.of(&self.agent, model, fitting, ledger);
         agent.map_err(|mistakes| Error::Configuration { mistakes })
-    }
-
-    /// Takes other tools of the client.
-    pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
-        let agent = self.agent_for(None, tools)?;
-        self.serve_with_tools_of(Arc::new(agent)).await?;
-        Ok(())
     }
 
     /// True if the session has a connection that it opened itself.
