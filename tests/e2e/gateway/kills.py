@@ -122,12 +122,14 @@ def run(program: pathlib.Path, which: str, given: argparse.Namespace) -> None:
         vendor.start()
         gateway = stack.enter_context(gating(program, port, hold_inline="60s"))
         kills = 0
-        with answering(gateway, decide), ordering(gateway, seen.path, given) as process:
+        clients = ordering(gateway, seen.path, given)
+        with answering(gateway, decide) as approver, clients as process:
             answered = threading.Event()
             waiting = threading.Thread(target=wait_for_orders, args=(process, answered))
             waiting.start()
             limit = time.monotonic() + PATIENCE_S + given.calls
             while not answered.wait(randomness.uniform(*KILL_AFTER_S)):
+                assert not approver.done(), "the approver has failed"
                 assert time.monotonic() < limit, stuck(seen, gateway)
                 killed = vendor if which == "vendor" else gateway.service
                 killed.kill()
