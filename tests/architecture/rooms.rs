@@ -193,6 +193,24 @@ const PARTS: &[Part] = &[
         ],
     },
     Part {
+        folder: "crates/gateway/src",
+        path: "crate",
+        order: &[
+            "settings",
+            "entrance",
+            "frames",
+            "target",
+            "upstream",
+            "places",
+            "index",
+            "gaps",
+            "sessions",
+            "relay",
+            "handshake",
+            "gateway",
+        ],
+    },
+    Part {
         folder: "crates/reads/src",
         path: "crate",
         order: &[

@@ -24,7 +24,7 @@ impl FrameReceiver for Messages {
 /// A relayed connection, from the side of its relay.
 struct Client {
     service: mpsc::UnboundedSender<String>,
-    orders: mpsc::UnboundedReceiver<RelayOrder>,
+    orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
 }
 
 impl Client {
@@ -55,7 +55,7 @@ impl Client {
     }
 
     async fn next(&mut self) -> RelayOrder {
-        self.orders.recv().await.unwrap()
+        *self.orders.recv().await.unwrap()
     }
 
     /// The call that the next order delivers.

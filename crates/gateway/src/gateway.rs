@@ -15,7 +15,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::Entrance;
 use crate::gaps::{self, Gaps};
-use crate::handshake;
+use crate::handshake::{self, Inner};
 use crate::index::Index;
 use crate::relay::Shared;
 use crate::sessions::Sessions;
@@ -30,19 +30,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// A gateway that is running.
 #[derive(Clone)]
 pub struct Gateway(Arc<Inner>);
-
-pub(crate) struct Inner {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) entrance: Arc<dyn Entrance>,
-    /// The clients that may still come.
-    pub(crate) places: Arc<Semaphore>,
-    pub(crate) relays: TaskTracker,
-    is_draining: AtomicBool,
-    /// Closes sessions whose client does not come back.
-    _closing: AbortOnDropHandle<()>,
-    /// Records calls that passed unrecorded.
-    _recording: AbortOnDropHandle<()>,
-}
 
 /// The reason why a gateway could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +95,7 @@ impl Gateway {
         let recording = AbortOnDropHandle::new(tokio::spawn(recording));
         let shared = Arc::new(Shared {
             engine,
+            entrance,
             settings,
             index: Arc::new(index),
             sessions,
@@ -117,7 +105,6 @@ impl Gateway {
         let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));
         Ok(Gateway(Arc::new(Inner {
             shared,
-            entrance,
             places,
             relays: TaskTracker::new(),
             is_draining: AtomicBool::new(false),
@@ -150,12 +137,6 @@ impl Gateway {
             let _ = timeout(LAST_MESSAGES, self.0.relays.wait()).await;
         }
         self.0.shared.gaps.record(&self.0.shared.engine).await;
-    }
-}
-
-impl Inner {
-    pub(crate) fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Relaxed)
     }
 }
 

@@ -2,22 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
 use axum::response::Response;
+use futures_util::StreamExt;
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::{ClientAddress, Refused};
-use crate::gateway::Inner;
-use crate::relay::{Relay, Request};
+use crate::relay::{Client, Halves, Relay, Request, Shared};
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
 
@@ -26,6 +29,25 @@ const LABEL: &str = "x-recount-label-";
 
 /// The maximum number of labels that a client may set.
 const LABELS_MAX: usize = 32;
+
+/// The gateway as its handshakes and relays see it.
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    /// The clients that may still come.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) relays: TaskTracker,
+    pub(crate) is_draining: AtomicBool,
+    /// Closes sessions whose client does not come back.
+    pub(crate) _closing: AbortOnDropHandle<()>,
+    /// Records calls that passed unrecorded.
+    pub(crate) _recording: AbortOnDropHandle<()>,
+}
+
+impl Inner {
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+}
 
 /// Answers a request. A client that may connect gets its relay.
 pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Response {
@@ -51,12 +73,13 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
         Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
     };
     let upgrading = hyper::upgrade::on(&mut request);
-    let shared = inner.shared.clone();
+    let relay = Box::new(Relay::new(inner.shared.clone(), asked));
+    let vendor = vendor.split();
     inner.relays.spawn(async move {
         // Freed with the end of the relay.
         let _place = place;
-        match upgraded(upgrading).await {
-            Ok(client) => Relay::new(shared, asked).run(client, vendor).await,
+        match Box::pin(upgraded(upgrading)).await {
+            Ok(client) => relay.run(client, vendor).await,
             Err(error) => tracing::debug!(%error, "a client left during its handshake"),
         }
     });
@@ -76,7 +99,7 @@ fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<
     };
     let credential = target::credential(headers, uri);
     let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
-    let admitted = inner.entrance.admit(credential.as_deref(), peer);
+    let admitted = inner.shared.entrance.admit(credential.as_deref(), peer);
     let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
     let own = |name: &str| own(headers, uri, name);
     let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());
@@ -136,9 +159,11 @@ fn websocket_key(headers: &HeaderMap) -> Option<HeaderValue> {
     (asks && is_known).then(|| key.clone())
 }
 
-async fn upgraded(upgrading: OnUpgrade) -> Result<crate::relay::Client, hyper::Error> {
+async fn upgraded(upgrading: OnUpgrade) -> Result<Halves<Client>, hyper::Error> {
     let stream = TokioIo::new(upgrading.await?);
-    Ok(WebSocketStream::from_raw_socket(stream, Role::Server, Some(upstream::limits())).await)
+    let limits = Some(upstream::limits());
+    let client = WebSocketStream::from_raw_socket(stream, Role::Server, limits);
+    Ok(client.await.split())
 }
 
 fn switching(key: &HeaderValue) -> Response {

@@ -12,6 +12,9 @@ use crate::places::{PlaceKey, PlaceLimits, Places};
 /// The maximum number of entries, about 130 bytes each.
 const ENTRIES_MAX: usize = 100_000;
 
+/// The longest time between two processes after which the sessions of the first are still known.
+const AWAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// The index, with the clock of its entries.
 pub(crate) struct Index {
     places: Mutex<Places>,
@@ -23,7 +26,8 @@ impl Index {
     pub(crate) fn open(file: Option<&Path>, keep: Duration) -> std::io::Result<Index> {
         let clock = SystemClock::shared();
         let limits = PlaceLimits {
-            keep,
+            // Longer than a process may be away, so that the next one still closes its sessions.
+            keep: keep.saturating_add(AWAY_MAX),
             entries: ENTRIES_MAX,
         };
         let file = file.map(Path::to_path_buf);

@@ -38,6 +38,12 @@ impl PlaceKey {
         PlaceKey::of("name", token, name)
     }
 
+    /// The key of a session itself, which no client can bring. With it, a later process knows the
+    /// sessions whose clients had no other key.
+    pub(crate) fn of_session(session: SessionId) -> PlaceKey {
+        PlaceKey::of("session", "", &session.to_string())
+    }
+
     /// Hashes a key with the lengths of its parts, so that no two keys have the same text.
     fn of(kind: &str, scope: &str, value: &str) -> PlaceKey {
         let mut hash = Sha256::new();

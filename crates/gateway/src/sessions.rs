@@ -5,14 +5,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use recount::engine::ClaimKey;
-use recount::session::SessionId;
+use recount::session::{Seq, SessionId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::relay::calls::Start;
-
 /// The maximum number of unanswered calls that are kept for a session.
 const UNANSWERED_MAX: usize = 1_000;
+
+/// The start of a call at the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) call: Seq,
+    pub(crate) attempt: u32,
+}
 
 /// The sessions that have, or had, a client in this process.
 #[derive(Default)]

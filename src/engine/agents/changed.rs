@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::agent::Agent;
 use super::prepared::Prepared;
+use super::relayed::RelayedAgents;
 use crate::ledger::Ledger;
 use crate::session::{PolicyChanges, PolicySet, SessionId};
 use crate::tool::{PolicyTool, ToolChanges};
@@ -23,11 +24,17 @@ pub(in crate::engine) enum Names {
 
 /// The agents of the sessions whose tools were changed.
 #[derive(Default)]
-pub(in crate::engine) struct ChangedAgents(Mutex<BTreeMap<SessionId, Arc<Prepared>>>);
+pub(in crate::engine) struct ChangedAgents {
+    of_sessions: Mutex<BTreeMap<SessionId, Arc<Prepared>>>,
+    /// Those of relayed connections, which sessions share.
+    pub(in crate::engine) relayed: RelayedAgents,
+}
 
 impl ChangedAgents {
     fn agents(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Prepared>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of_sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the agent of a session with changed tools.

@@ -52,12 +52,12 @@ impl LiveHandle {
 }
 
 impl Engine {
-    /// Returns the tools that the policy files of an agent name now.
+    /// Returns the tools that the policy files of an agent name now. `None`: every tool.
     ///
     /// # Errors
     /// [`Error::UnknownAgent`].
     #[doc(hidden)]
-    pub fn named_in_policies(&self, agent: &str) -> Result<BTreeSet<String>, Error> {
+    pub fn named_in_policies(&self, agent: &str) -> Result<Option<BTreeSet<String>>, Error> {
         Ok(self.agent(agent)?.named_in_policies())
     }
 

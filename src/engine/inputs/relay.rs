@@ -32,8 +32,8 @@ pub struct Relay {
     pub lease: Lease,
     /// The messages of the service that the session is to hear.
     pub receiver: Box<dyn FrameReceiver>,
-    /// The orders of the session.
-    pub orders: mpsc::UnboundedSender<RelayOrder>,
+    /// The orders of the session. Each is boxed, because a channel reserves memory for 32 of them.
+    pub orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 }
 
 /// An order of the session to the program that relays its connection. All of them come after the
@@ -92,19 +92,19 @@ pub(in crate::engine) struct Relayed {
     pub(in crate::engine) claim: String,
     pub(in crate::engine) client: Actor,
     pub(in crate::engine) lease: Lease,
-    pub(in crate::engine) orders: mpsc::UnboundedSender<RelayOrder>,
+    pub(in crate::engine) orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 }
 
 impl Relayed {
     /// Gives an order. A relay that is gone needs none.
     pub(in crate::engine) fn order(&self, order: RelayOrder) {
-        let _ = self.orders.send(order);
+        let _ = self.orders.send(Box::new(order));
     }
 }
 
 /// Sends the session's messages as orders.
 pub(in crate::engine) struct OrderingSender(
-    pub(in crate::engine) mpsc::UnboundedSender<RelayOrder>,
+    pub(in crate::engine) mpsc::UnboundedSender<Box<RelayOrder>>,
 );
 
 impl OrderingSender {
@@ -119,7 +119,7 @@ impl OrderingSender {
             code: None,
             reason: "the relay is gone".to_owned(),
         };
-        self.0.send(order).map_err(|_| gone())?;
+        self.0.send(Box::new(order)).map_err(|_| gone())?;
         is_written.await.map_err(|_| gone())
     }
 }

@@ -18,9 +18,11 @@ use recount::live::Told;
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::messages::{call_of, has_args, like, refusal, says, to_client, to_vendor};
+use super::known::{Entry, Known, State, Waiting};
+use super::messages::{has_args, like, refusal, says, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
 use crate::frames::responses::{DividedResponses, Response};
+use crate::sessions::Start;
 
 /// The maximum number of calls of a connection that are known at the same time. A session refuses
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
@@ -44,53 +46,6 @@ pub(crate) enum Act {
     },
 }
 
-/// The start of a call at the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) call: Seq,
-    pub(crate) attempt: u32,
-}
-
-/// A message of the vendor whose calls are not all on record.
-struct Waiting {
-    /// Its number among the messages that the session hears.
-    number: u64,
-    /// The message, if it passes unchanged once all its calls are released.
-    whole: Option<Message>,
-    entries: Vec<Entry>,
-}
-
-/// A call in such a message.
-struct Entry {
-    id: Option<String>,
-    name: String,
-    /// The call as the vendor wrote it.
-    text: String,
-    is_piece: bool,
-    call: Option<Seq>,
-    released: Option<(Start, Json)>,
-    /// True if it was passed before it was on record.
-    is_passed: bool,
-}
-
-/// A call on record that has not ended for the client.
-struct Known {
-    id: Option<String>,
-    name: String,
-    /// The text of a call that the client does not have yet.
-    text: Option<String>,
-    state: State,
-}
-
-enum State {
-    /// The client does not have it.
-    Held,
-    /// The client has it and has not given its last answer.
-    Delivered(Start),
-    /// The client has answered, or need not any more.
-    Over,
-}
-
 /// The answer of a client to a held call, until the session has recorded it.
 struct Answer {
     call: Seq,
@@ -103,13 +58,18 @@ struct Answer {
 pub(crate) struct Calls {
     /// The tools that the engine runs. The client never sees their calls.
     pub(crate) hosted: BTreeSet<String>,
-    /// The tools that a policy names. Calls of the client's other tools are only observed.
-    pub(crate) named: BTreeSet<String>,
+    /// The tools that a policy names. Calls of the client's other tools are only observed. `None`:
+    /// a policy is for every tool.
+    pub(crate) named: Option<BTreeSet<String>>,
     /// True if nothing is held.
     pub(crate) dry_run: bool,
     waiting: VecDeque<Waiting>,
     known: BTreeMap<Seq, Known>,
     answers: VecDeque<Answer>,
+    /// The calls whose answer has passed to the vendor before the session said it.
+    answered: BTreeSet<Seq>,
+    /// The ids and tools of calls that passed before they were on record.
+    unrecorded: BTreeSet<(Option<String>, String)>,
     /// The number of calls that passed before they were on record.
     pub(crate) passed_unrecorded: u64,
 }
@@ -117,7 +77,8 @@ pub(crate) struct Calls {
 impl Calls {
     /// True if calls of the tool are held for the session's decision.
     pub(crate) fn is_held(&self, tool: &str) -> bool {
-        !self.dry_run && self.named.contains(tool)
+        let is_named = |named: &BTreeSet<String>| named.contains(tool);
+        !self.dry_run && self.named.as_ref().is_none_or(is_named)
     }
 
     fn is_hosted(&self, tool: &str) -> bool {
@@ -129,10 +90,11 @@ impl Calls {
         self.is_held(tool) || self.is_hosted(tool)
     }
 
-    /// True if the newest call with this id has not been delivered.
+    /// True if the newest call with this id has not been delivered. An empty id is that of calls
+    /// without one.
     pub(crate) fn is_withheld(&self, id: &str) -> bool {
         let mut known = self.known.values().rev();
-        let known = known.find(|it| it.id.as_deref() == Some(id));
+        let known = known.find(|it| it.id.as_deref().unwrap_or_default() == id);
         known.is_some_and(|it| !it.was_given())
     }
 
@@ -151,6 +113,7 @@ impl Calls {
             call: None,
             released: None,
             is_passed: false,
+            answer: None,
         };
         let entries: Vec<Entry> = divided.calls.iter().map(entry).collect();
         let is_alone = divided.rest.is_none() && divided.cancelled.is_none();
@@ -262,7 +225,18 @@ impl Calls {
             };
             let is_given = is_whole || entry.is_passed;
             match entry.released {
-                Some((start, _)) if is_given => known.state = State::Delivered(start),
+                Some((start, _)) if is_given => {
+                    known.state = State::Delivered(start);
+                    if let Some(response) = entry.answer {
+                        known.end();
+                        self.answered.insert(start.call);
+                        acts.push(Act::Return {
+                            start,
+                            response,
+                            is_interim: false,
+                        });
+                    }
+                }
                 Some((start, args)) => acts.extend(known.deliver(start, &args)),
                 None if is_free && !is_given => {
                     let text = known.text.take();
@@ -278,10 +252,9 @@ impl Calls {
 
     /// Passes the calls that no policy names, although they are not on record yet.
     pub(crate) fn pass_unrecorded(&mut self, acts: &mut Vec<Act>) {
-        let (named, hosted, dry_run) = (&self.named, &self.hosted, self.dry_run);
-        let is_held = |name: &str| !dry_run && named.contains(name) || hosted.contains(name);
-        for waiting in &mut self.waiting {
-            let free = |it: &Entry| !it.is_passed && !it.is_piece && !is_held(&it.name);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for waiting in &mut waiting {
+            let free = |it: &Entry| !it.is_passed && !it.is_piece && !self.is_hidden(&it.name);
             if waiting.entries.iter().all(free)
                 && let Some(whole) = waiting.whole.take()
             {
@@ -290,12 +263,17 @@ impl Calls {
                 let calls = waiting.entries.iter().filter(|it| free(it));
                 acts.extend(calls.map(|it| Act::ToClient(to_client(&it.text))));
             }
-            for entry in waiting.entries.iter_mut() {
-                if free(entry) {
-                    entry.is_passed = true;
-                    self.passed_unrecorded += 1;
-                }
+            let passed: Vec<bool> = waiting.entries.iter().map(free).collect();
+            for (entry, _) in waiting.entries.iter_mut().zip(passed).filter(|(_, it)| *it) {
+                entry.is_passed = true;
+                self.passed_unrecorded += 1;
+                self.unrecorded
+                    .insert((entry.id.clone(), entry.name.clone()));
             }
+        }
+        self.waiting = waiting;
+        while self.unrecorded.len() > KNOWN_MAX {
+            self.unrecorded.pop_first();
         }
     }
 
@@ -354,13 +332,16 @@ impl Calls {
         let (mut passed, mut reports) = (Vec::new(), Vec::new());
         let is_alone = divided.rest.is_none();
         for response in &divided.responses {
-            let Some(start) = self.start_of(response) else {
-                unknown.push(response.clone());
-                continue;
-            };
-            let is_interim = response.will_continue == Some(true);
             let json = Json::parse(response.response.unwrap_or("{}"));
             let json = json.unwrap_or_else(|_| Json::empty_object());
+            let is_interim = response.will_continue == Some(true);
+            let Some(start) = self.start_of(response) else {
+                match self.answers_unrecorded(response, json) {
+                    true => passed.push(response.text),
+                    false => unknown.push(response.clone()),
+                }
+                continue;
+            };
             if let Some(known) = self.known.get_mut(&start.call)
                 && !is_interim
             {
@@ -375,6 +356,7 @@ impl Calls {
                 });
             } else {
                 passed.push(response.text);
+                self.answered.insert(start.call);
             }
             reports.push(Act::Return {
                 start,
@@ -393,7 +375,26 @@ impl Calls {
             acts.extend(rest.map(|it| Act::ToVendor(like(&message, it.to_owned()))));
         }
         acts.append(&mut reports);
+        while self.answered.len() > KNOWN_MAX {
+            self.answered.pop_first();
+        }
         unknown
+    }
+
+    /// True if the response is for a call that passed before it was on record. Its answer is kept
+    /// for the record.
+    fn answers_unrecorded(&mut self, response: &Response<'_>, json: Json) -> bool {
+        let name = response.name.clone().unwrap_or_default();
+        let key = (response.id.clone(), name);
+        if !self.unrecorded.contains(&key) {
+            return false;
+        }
+        let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
+        let entry = entries.find(|it| it.is_passed && it.id == key.0 && it.name == key.1);
+        if let Some(entry) = entry {
+            entry.answer = Some(json);
+        }
+        true
     }
 
     /// Finds the call that a response is for, if the client has it and it waits for an answer.
@@ -411,8 +412,8 @@ impl Calls {
 
     /// Returns the message that the vendor gets for one of the session.
     ///
-    /// The client's own text goes out if it says the same. An observed call needs none: its answer
-    /// has passed.
+    /// The client's own text goes out if it says the same. An observed call that the client has
+    /// answered needs none: its answer has passed.
     fn said(&mut self, message: String, told: Option<Told>) -> Option<Message> {
         let Some(told) = told else {
             return Some(Message::text(message));
@@ -420,10 +421,10 @@ impl Calls {
         let is_of_client = !self.is_hosted(&told.tool);
         let answer = self.answers.iter().position(|it| it.call == told.call);
         let answer = answer.and_then(|at| self.answers.remove(at));
-        if is_of_client && !self.is_held(&told.tool) {
-            // A refusal is the session's own, and the client has not seen the call.
-            let was_given = self.known.get(&told.call).is_none_or(Known::was_given);
-            return (!was_given && !self.dry_run).then(|| Message::text(message));
+        let is_over = self.answered.contains(&told.call);
+        let is_free = self.dry_run && self.known.contains_key(&told.call);
+        if is_of_client && (is_over || is_free) {
+            return None;
         }
         let same = answer.filter(|it| !told.as_conversation && says(&message, &it.response));
         Some(same.map_or_else(|| Message::text(message), |it| it.message))
@@ -437,39 +438,5 @@ impl Calls {
             (_, State::Held | State::Delivered(_) | State::Over) => None,
         });
         left.collect()
-    }
-}
-
-impl Known {
-    fn is_over(&self) -> bool {
-        match self.state {
-            State::Over => true,
-            State::Held | State::Delivered(_) => false,
-        }
-    }
-
-    fn was_given(&self) -> bool {
-        match self.state {
-            State::Over | State::Delivered(_) => true,
-            State::Held => false,
-        }
-    }
-
-    fn end(&mut self) {
-        if let State::Delivered(_) = self.state {
-            self.state = State::Over;
-        }
-    }
-
-    /// Delivers the call, once.
-    fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
-        match self.state {
-            State::Held => {}
-            State::Delivered(_) | State::Over => return None,
-        }
-        self.state = State::Delivered(start);
-        let text = self.text.take().filter(|text| has_args(text, args));
-        let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
-        Some(Act::ToClient(to_client(&text)))
     }
 }

@@ -1,14 +1,15 @@
 //! The relay of one client: one task, which owns both sockets.
 //!
 //! Each direction has one bounded queue in order. Messages without calls pass at once. Read `task`
-//! first; `calls` decides what a call's message becomes, `session` is the way to the engine, and
-//! `line` is one direction, and `messages` makes the messages that are not forwarded ones.
+//! first. `calls` decides what becomes of a call's message, `known` has the calls, and `messages`
+//! makes messages of the gateway's own. `session` is the way to the engine, `line` one direction.
 
-pub(crate) mod calls;
+mod calls;
+mod known;
 mod line;
 mod messages;
 mod passing;
 mod session;
 mod task;
 
-pub(crate) use task::{Client, Relay, Request, Shared};
+pub(crate) use task::{Client, Halves, Relay, Request, Shared};

@@ -64,7 +64,7 @@ impl Relay {
                 }
                 self.shared.sessions.enter(session, &self.cut);
             }
-            Event::Order(order) => self.calls.follow(order, &mut acts),
+            Event::Order(order) => self.calls.follow(*order, &mut acts),
             Event::Stopped => {
                 self.is_unrecorded = true;
                 self.give_up(&mut acts);
@@ -116,7 +116,7 @@ impl Relay {
     /// Reports to the session. A client is read only while there is room for a report.
     fn report(&self, report: Report) {
         if let Some(channels) = &self.channels
-            && channels.reports.try_send(report).is_err()
+            && channels.reports.try_send(Box::new(report)).is_err()
         {
             tracing::warn!("a report of a client does not reach its session");
         }
@@ -173,22 +173,27 @@ impl Relay {
                     self.hear(text);
                     self.to_client.push(message);
                 }
-                Err(problem) => self.hide(&problem),
+                Err(problem) => self.hide(None, &problem),
             },
             VendorFrame::Deciding => {
                 let message = message.clone();
-                match text_of(bytes).and_then(|text| Ok((text, split(text)?))) {
+                let text = text_of(bytes);
+                match text.clone().and_then(|text| Ok((text, split(text)?))) {
                     Ok((text, divided)) => self.decide(message, text, &divided),
-                    Err(problem) => self.hide(&problem),
+                    Err(problem) => self.hide(text.ok(), &problem),
                 }
             }
         }
         None
     }
 
-    /// Keeps a message from the client that it could read in another way than the gateway.
-    fn hide(&self, problem: &dyn std::fmt::Display) {
+    /// Keeps a message from the client that it could read in another way than the gateway. The
+    /// session records that it cannot be read.
+    fn hide(&mut self, text: Option<&str>, problem: &dyn std::fmt::Display) {
         tracing::warn!(%problem, "a message of the vendor is not forwarded");
+        if let Some(text) = text {
+            self.copy(text);
+        }
     }
 
     /// Gives the session a copy of a message without calls.
@@ -235,7 +240,7 @@ impl Relay {
             return match self.shown(text, divided.has_call_in_turn) {
                 Ok(None) => self.to_client.push(message),
                 Ok(Some(shown)) => self.to_client.push(like(&message, shown)),
-                Err(problem) => self.hide(&problem),
+                Err(problem) => self.hide(None, &problem),
             };
         }
         self.open_session();
@@ -246,7 +251,7 @@ impl Relay {
                     let shown = shown.unwrap_or_else(|| rest.clone());
                     self.to_client.push(like(&message, shown));
                 }
-                Err(problem) => self.hide(&problem),
+                Err(problem) => self.hide(None, &problem),
             }
         }
         if let Some(cancelled) = &divided.cancelled {
@@ -295,7 +300,10 @@ impl Relay {
         match class {
             ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
             ClientFrame::RealtimeText | ClientFrame::Content => {
-                let answered = answered_in_turns(text()).unwrap_or_default();
+                let answered = match answered_in_turns(text()) {
+                    Ok(answered) => answered,
+                    Err(problem) => return Some(malformed(&problem)),
+                };
                 if answered.iter().any(|id| self.calls.is_withheld(id)) {
                     tracing::warn!("a client answered a call in its content that it does not have");
                     return None;

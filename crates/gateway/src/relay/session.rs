@@ -15,10 +15,10 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::calls::Start;
 use crate::frames::setup::Declared;
 use crate::index::Index;
 use crate::places::PlaceKey;
+use crate::sessions::Start;
 
 /// The time for which a client holds a call. The end of its connection ends it before.
 const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -69,8 +69,9 @@ pub(super) struct Wanted {
 /// The relay's ends of the channels to its session.
 pub(super) struct Channels {
     pub(super) copies: mpsc::Sender<String>,
-    pub(super) reports: mpsc::Sender<Report>,
-    pub(super) orders: mpsc::UnboundedReceiver<RelayOrder>,
+    /// Each is boxed, because a channel reserves memory for 32 of them.
+    pub(super) reports: mpsc::Sender<Box<Report>>,
+    pub(super) orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
     /// The session, once it is known.
     pub(super) session: oneshot::Receiver<SessionId>,
     /// The end of the connection, to be set before the channels are dropped.
@@ -120,7 +121,9 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let (engine, index) = (engine.clone(), index.clone());
     let reporting = tokio::spawn(async move {
         let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
-        match begin(&engine, &index, wanted, receiver, ordering).await {
+        // Boxed, because it ends long before the task does.
+        let begun = Box::pin(begin(&engine, &index, wanted, receiver, ordering)).await;
+        match begun {
             Ok(handle) => {
                 let _ = known.send(handle.session_id());
                 serve(&engine, handle, (client, claim), reported).await;
@@ -144,7 +147,7 @@ async fn begin(
     index: &Index,
     wanted: Wanted,
     receiver: Copies,
-    orders: mpsc::UnboundedSender<RelayOrder>,
+    orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 ) -> Result<LiveHandle, Error> {
     let handle = match wanted.known {
         Some(session) => reopened(engine, session, &wanted.agent).await?,
@@ -166,6 +169,10 @@ async fn begin(
             new.open().await?.releasing()
         }
     };
+    index.put(
+        PlaceKey::of_session(handle.session_id()),
+        handle.session_id(),
+    );
     for place in &wanted.places {
         index.put(*place, handle.session_id());
     }
@@ -206,41 +213,51 @@ async fn serve(
     engine: &Engine,
     handle: LiveHandle,
     (client, claim): (Actor, String),
-    mut reports: mpsc::Receiver<Report>,
+    mut reports: mpsc::Receiver<Box<Report>>,
 ) {
     let session = handle.session_id();
     while let Some(report) = reports.recv().await {
-        let reported = match report {
-            Report::Said(text) => handle.client_said(text).await,
-            Report::Return {
-                start,
-                response,
-                is_interim,
-            } => {
-                let key = ClaimKey {
-                    session,
-                    call: start.call,
-                    attempt: Some(start.attempt),
-                    claim: format!("relay/{claim}"),
-                };
-                let by = client.clone();
-                match is_interim {
-                    true => engine.yield_claim(key, response, by).await.map(drop),
-                    false => engine.finish_claim(key, Ok(response), by).await.map(drop),
-                }
-            }
-            Report::Late { key, response } => {
-                let late = engine.finish_claim(key, Ok(response), client.clone());
-                late.await.map(drop)
-            }
-            Report::Tools(declared, counts) => {
-                let changed = handle.relay_tools(toolset(declared)).await;
-                let _ = counts.send(());
-                changed
-            }
-        };
-        if let Err(error) = reported {
+        // Boxed, so that a task that waits for a report is small.
+        let recorded = Box::pin(record(engine, &handle, (&client, &claim), *report));
+        if let Err(error) = recorded.await {
             tracing::warn!(%session, %error, "a report of a client was not recorded");
+        }
+    }
+}
+
+async fn record(
+    engine: &Engine,
+    handle: &LiveHandle,
+    (client, claim): (&Actor, &str),
+    report: Report,
+) -> Result<(), Error> {
+    let by = client.clone();
+    match report {
+        Report::Said(text) => handle.client_said(text).await,
+        Report::Return {
+            start,
+            response,
+            is_interim,
+        } => {
+            let key = ClaimKey {
+                session: handle.session_id(),
+                call: start.call,
+                attempt: Some(start.attempt),
+                claim: format!("relay/{claim}"),
+            };
+            match is_interim {
+                true => engine.yield_claim(key, response, by).await.map(drop),
+                false => engine.finish_claim(key, Ok(response), by).await.map(drop),
+            }
+        }
+        Report::Late { key, response } => {
+            let late = engine.finish_claim(key, Ok(response), by);
+            late.await.map(drop)
+        }
+        Report::Tools(declared, counts) => {
+            let changed = handle.relay_tools(toolset(declared)).await;
+            let _ = counts.send(());
+            changed
         }
     }
 }
@@ -250,6 +267,8 @@ fn toolset(declared: Vec<Declared>) -> Toolset {
     let tools = declared.into_iter().map(|it| {
         let schema = it.parameters.unwrap_or_else(|| json!({"type": "object"}));
         let tool = T::client(it.name, it.description.unwrap_or_default(), schema);
+        // A call that the model has cancelled is held for no longer.
+        let tool = T::withdraw_on_cancel(tool);
         match it.behavior.as_deref() {
             Some("BLOCKING") => T::behavior(tool, Behavior::Blocking),
             Some("NON_BLOCKING") => T::behavior(tool, Behavior::NonBlocking),

@@ -27,7 +27,7 @@ use super::calls::Calls;
 use super::line::Line;
 use super::messages::like;
 use super::session::{Channels, Wanted};
-use crate::entrance::Admitted;
+use crate::entrance::{Admitted, Entrance};
 use crate::frames::client::text_of;
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
@@ -71,6 +71,7 @@ pub(crate) struct Request {
 /// The parts that all relays share.
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
+    pub(crate) entrance: Arc<dyn Entrance>,
     pub(crate) settings: Settings,
     pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
@@ -125,7 +126,8 @@ pub(super) enum End {
     Own(CloseCode, &'static str),
 }
 
-type Halves<S> = (SplitSink<S, Message>, SplitStream<S>);
+/// A socket, divided for reading and writing. The parts are small; the socket is not.
+pub(crate) type Halves<S> = (SplitSink<S, Message>, SplitStream<S>);
 
 impl Relay {
     pub(crate) fn new(shared: Arc<Shared>, request: Request) -> Relay {
@@ -152,14 +154,19 @@ impl Relay {
     }
 
     /// Relays until one side ends.
-    pub(crate) async fn run(mut self, client: Client, vendor: Vendor) {
-        let (mut client, mut vendor): (Halves<Client>, Halves<Vendor>) =
-            (client.split(), vendor.split());
-        let end = match self.setup(&mut client.1).await {
+    ///
+    /// The begin and the end are boxed, because a task has the size of its largest part for all of
+    /// its life.
+    pub(crate) async fn run(
+        mut self: Box<Self>,
+        mut client: Halves<Client>,
+        mut vendor: Halves<Vendor>,
+    ) {
+        let end = match Box::pin(self.setup(&mut client.1)).await {
             Ok(()) => self.pass(&mut client, &mut vendor).await,
             Err(end) => end,
         };
-        self.finish(end, client.0, vendor.0).await;
+        Box::pin(self.finish(end, client.0, vendor.0)).await;
     }
 
     /// Reads the setup and passes it on.
@@ -295,6 +302,9 @@ impl Relay {
                     if heard.elapsed() > SILENCE_MAX {
                         return End::ClientLost("no sign of the client for 100 s".to_owned());
                     }
+                    if !self.shared.entrance.is_valid(&self.request.admitted) {
+                        return End::Own(CloseCode::Policy, "the token is not valid any more");
+                    }
                     self.to_client.push(Message::Ping(Vec::new().into()));
                 }
                 () = &mut cut => {
@@ -308,7 +318,7 @@ impl Relay {
     }
 
     /// Writes the last messages, closes both sides, and tells the session.
-    async fn finish(mut self, end: End, client: Sink<Client>, vendor: Sink<Vendor>) {
+    async fn finish(mut self: Box<Self>, end: End, client: Sink<Client>, vendor: Sink<Vendor>) {
         let lost = end.lost();
         if let Some(channels) = &self.channels {
             let _ = channels.lost.set(lost);
@@ -394,7 +404,7 @@ where
 
 /// An event of the session.
 pub(super) enum Event {
-    Order(RelayOrder),
+    Order(Box<RelayOrder>),
     /// The session is open.
     Opened(SessionId),
     /// The session has stopped, or was never opened.

@@ -4,7 +4,7 @@ use recount::prelude::ToolConfirmation;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, alone, answer, call, calls};
+use crate::bench::{Bench, agent, alone, answer, call, calls};
 
 #[tokio::test]
 async fn observed_calls_and_their_answers_pass_unchanged() {
@@ -91,4 +91,47 @@ async fn answers_to_calls_that_the_client_does_not_have_are_dropped() {
         r#"{"realtimeInput":{"text":"hello"}}"#
     );
     assert_eq!(bench.engine.pending().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn cancelled_call_is_held_no_longer() {
+    let mut bench = Bench::start().await;
+    let (_client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.next_json().await;
+    let updates = bench.engine.subscribe();
+    vendor
+        .binary(r#"{"toolCallCancellation":{"ids":["f1"]}}"#)
+        .await;
+    bench.recorded(updates, "confirmation_withdrawn").await;
+    assert_eq!(bench.engine.pending().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn answer_after_the_acknowledgement_is_conversation() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    let waiting = vendor.next_json().await;
+    let response = &waiting["toolResponse"]["functionResponses"][0];
+    assert_eq!(response["id"], "f1");
+    assert!(response.get("willContinue").is_none(), "{waiting}");
+    bench.answer("refund", ToolConfirmation::confirmed()).await;
+    client.next_text().await;
+    client.text(&answer("f1", "refund")).await;
+    let told = vendor.next_json().await;
+    assert!(told["clientContent"].is_object(), "{told}");
+}
+
+#[tokio::test]
+async fn policy_that_does_not_fit_refuses_its_own_calls_alone() {
+    let policies = r#"{"tools": {"refund": {"retry": {"attempts": 3, "backoff": "1s"}}}}"#;
+    let engine = recount::engine::Engine::in_memory().agent("desk", agent(policies));
+    let mut bench = Bench::over(engine.open().await.unwrap()).await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.binary(&calls(&[call("f2", "look_up")])).await;
+    assert_eq!(client.next_text().await, calls(&[call("f2", "look_up")]));
+    let told = vendor.next_json().await;
+    assert_eq!(told["toolResponse"]["functionResponses"][0]["id"], "f1");
 }

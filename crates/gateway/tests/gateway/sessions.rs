@@ -91,3 +91,28 @@ async fn draining_gateway_refuses_clients_and_sends_others_away() {
     assert_eq!(u16::from(close.code), 1001);
     tokio::time::timeout(GRACE, ended).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn observed_call_that_is_redelivered_is_answered_again() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("ada").await;
+    with_handle(&bench, &mut vendor, &mut client).await;
+    vendor.binary(&calls(&[call("f1", "look_up")])).await;
+    client.next_text().await;
+    let updates = bench.engine.subscribe();
+    client.text(&answer("f1", "look_up")).await;
+    assert_eq!(vendor.next_text().await, answer("f1", "look_up"));
+    bench.recorded(updates, "responses_sent").await;
+    vendor.drop_connection();
+    let resuming = json!({"sessionResumption": {"handle": "h1"}});
+    let (_client, mut vendor) = bench.connected_with("ada", &[], resuming).await;
+    // Nothing has shown that the first service got the answer, so the next one is told.
+    let told = vendor.next_json().await;
+    assert!(told["clientContent"].is_object(), "{told}");
+    // It asks again all the same.
+    vendor.binary(&calls(&[call("f1", "look_up")])).await;
+    let told = vendor.next_json().await;
+    let response = &told["toolResponse"]["functionResponses"][0];
+    assert_eq!(response["id"], "f1", "{told}");
+    assert_eq!(response["response"], json!({"ok": true}));
+}

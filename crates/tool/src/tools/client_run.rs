@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use recount_session::policy::ToolPolicy;
 use serde_json::Value;
 
 use super::policy_tool::{Body, PolicyTool};
@@ -21,5 +22,23 @@ impl PolicyTool {
             parameters,
         };
         Self::of(Body::Client(Arc::new(tool)), None)
+    }
+
+    /// Returns the whole tool as text, if it runs at a client and has no policy. Tools with the
+    /// same text are the same.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn text_of_declaration(&self) -> Option<String> {
+        let is_declared_alone = matches!(self.body, Body::Client(_))
+            && self.policy == ToolPolicy::default()
+            && self.predicates.is_empty()
+            && self.rule.is_none()
+            && self.categories.is_empty()
+            && !self.long_running
+            && !self.came_with_agent;
+        let parts = (self.behavior, self.declaration());
+        is_declared_alone
+            .then(|| serde_json::to_string(&parts).ok())
+            .flatten()
     }
 }

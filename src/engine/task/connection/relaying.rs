@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::inputs::relay::{OrderingSender, RELAYED, Relay, RelayOrder, Relayed};
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
-use crate::live::Connection;
+use crate::live::{Connection, Platform};
 use crate::session::{
     Call, ClaimAction, ClaimCommand, Command, Connected, Decision, Disconnected, Event, Fact,
     Observation, Outcome, Phase, Rejection, Seq, Timestamp, UserTextSent, admit_at, fits,
@@ -28,11 +29,9 @@ impl SessionTask {
         if self.connections.opening.is_some() || self.is_connected_itself() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        let ledger = &self.stream.ledger;
-        let agent = (self.agent).relayed(Some((&relay.model, relay.platform)), relay.tools, ledger);
-        let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
+        let agent = self.relayed_agent(Some((&relay.model, relay.platform)), relay.tools)?;
         self.end_relay("the client connected again").await?;
-        self.serve_with_tools_of(Arc::new(agent)).await?;
+        self.serve_with_tools_of(agent).await?;
         let connected = Connected {
             model: relay.model,
             endpoint: relay.endpoint,
@@ -58,10 +57,29 @@ impl SessionTask {
 
     /// Takes other tools of the client.
     pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
-        let agent = self.agent.relayed(None, tools, &self.stream.ledger);
-        let agent = agent.map_err(|mistakes| Error::Configuration { mistakes })?;
-        self.serve_with_tools_of(Arc::new(agent)).await?;
+        let agent = self.relayed_agent(None, tools)?;
+        self.serve_with_tools_of(agent).await?;
         Ok(())
+    }
+
+    /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
+    /// that only their calls are refused.
+    fn relayed_agent(
+        &self,
+        model: Option<(&str, Platform)>,
+        tools: Toolset,
+    ) -> Result<Arc<Prepared>, Error> {
+        let shared = &self.shared.changed_agents.relayed;
+        let ledger = &self.stream.ledger;
+        if let Ok(agent) = shared.of(&self.agent, model, tools.clone(), ledger) {
+            return Ok(agent);
+        }
+        let (fitting, mistakes) = self.agent.fitting(tools, ledger);
+        for mistake in &mistakes {
+            tracing::error!(session = %self.id, mistake, "calls of a client's tool are refused");
+        }
+        let agent = shared.of(&self.agent, model, fitting, ledger);
+        agent.map_err(|mistakes| Error::Configuration { mistakes })
     }
 
     /// True if the session has a connection that it opened itself.
