@@ -17,7 +17,7 @@ import pathlib
 import sys
 
 import recording
-from exact import Parts, members, parts
+from exact import members, parts
 from recording import CLIENT, VENDOR, Message
 
 HELD, DENIED, HOSTED, CANCELLED = "held", "denied", "hosted", "cancelled"
@@ -55,6 +55,8 @@ class Expected:
     stands for what is beside them."""
     after: int = 0
     """The number of messages before it that must have come, if it has no place of its own."""
+    alone: bool = False
+    """True for a call that comes in a message without any other."""
 
     def fits(self, found: Message, allowed: Allowed) -> bool:
         """True if the message is the expected one."""
@@ -124,27 +126,43 @@ def _expect(
             else:
                 ordered.append(Expected(message))
             continue
-        remaining, single = _divide(found, alone, hidden)
         if found.beside:
             # What stands beside the calls is a message of its own, before or after them.
             later.append(Expected(message, {}, after=len(ordered)))
-        if remaining and found.kind == "calls":
-            later.append(Expected(message, remaining, after=len(ordered)))
-        elif remaining:
+        place = len(ordered)
+        remaining = {key: text for key, text in found.items.items() if key not in alone | hidden}
+        if found.kind == "ids":
+            remaining |= {key: text for key, text in found.items.items() if key in alone}
+        if remaining and found.kind != "calls":
             ordered.append(Expected(message, remaining))
-        later += [Expected(message, one, after=len(ordered)) for one in single]
+            remaining = {}
+        # Observed calls come together or one by one; a held call comes alone.
+        later += [Expected(message, {key: it}, after=place) for key, it in remaining.items()]
+        if found.kind != "ids":
+            held = [{key: text} for key, text in found.items.items() if key in alone]
+            later += [Expected(message, it, after=len(ordered), alone=True) for it in held]
     return ordered, later
 
 
-def _divide(
-    found: Parts, alone: set[str], hidden: set[str]
-) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Divides calls or responses: what remains together, and what comes alone."""
-    if found.kind == "ids":
-        return {key: text for key, text in found.items.items() if key not in hidden}, []
-    away = alone | hidden
-    remaining = {key: text for key, text in found.items.items() if key not in away}
-    return remaining, [{key: text} for key, text in found.items.items() if key in alone]
+def _taken(later: list[Expected], found: Message, allowed: Allowed, at: int) -> bool:
+    """Takes what a message brings out of what must still come. False if it brings anything else."""
+    due = [it for it in later if it.after <= at]
+    match = next((it for it in due if it.fits(found, allowed)), None)
+    if match is not None:
+        later.remove(match)
+        return True
+    together = parts(found.text())
+    if together is None or together.kind != "calls" or together.beside:
+        return False
+    single = [it for it in due if it.items and not it.alone and it.message.opcode == found.opcode]
+    brought = [
+        it for key, text in together.items.items() for it in single if it.items == {key: text}
+    ]
+    if not brought or len(brought) != len(together.items):
+        return False
+    for it in brought:
+        later.remove(it)
+    return True
 
 
 def difference(
@@ -164,9 +182,7 @@ def difference(
         if at < len(ordered) and ordered[at].fits(message, allowed):
             at += 1
             continue
-        match = next((it for it in later if it.after <= at and it.fits(message, allowed)), None)
-        if match is not None:
-            later.remove(match)
+        if _taken(later, message, allowed, at):
             continue
         answers = parts(message.text()) if owed else None
         if answers is not None and answers.kind == "responses" and answers.items.keys() <= owed:

@@ -137,6 +137,11 @@ PLANTED: dict[str, tuple[str, str, list[Message]]] = {
     "an escape of a held call": (CLIENT, VENDOR, changed(C, "caf\\u00e9", "café")),
     "a held call twice": (CLIENT, VENDOR, twice(C, '"refund","args"')),
     "a held call never": (CLIENT, VENDOR, without(C, '"refund","args"')),
+    "a held call beside an observed one": (
+        CLIENT,
+        VENDOR,
+        without(changed(C, LOOK, f"{LOOK},{REFUND}"), calls(REFUND)),
+    ),
     "a held call before its frame": (CLIENT, VENDOR, moved(C, '"refund","args"', "AAAA")),
     "a denied call": (CLIENT, VENDOR, changed(C, LOOK, f"{LOOK},{WIPE}")),
     "a hosted call alone": (CLIENT, VENDOR, [*C[:9], said(VENDOR, calls(TIME)), *C[9:]]),
