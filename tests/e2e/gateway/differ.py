@@ -55,8 +55,6 @@ class Expected:
     stands for what is beside them."""
     after: int = 0
     """The number of messages before it that must have come, if it has no place of its own."""
-    alone: bool = False
-    """True for a call that comes in a message without any other."""
 
     def fits(self, found: Message, allowed: Allowed) -> bool:
         """True if the message is the expected one."""
@@ -136,33 +134,12 @@ def _expect(
         if remaining and found.kind != "calls":
             ordered.append(Expected(message, remaining))
             remaining = {}
-        # Observed calls come together or one by one; a held call comes alone.
-        later += [Expected(message, {key: it}, after=place) for key, it in remaining.items()]
+        # Observed calls stay together: LiveKit runs the last of two messages in a row alone.
+        later += [Expected(message, remaining, after=place)] if remaining else []
         if found.kind != "ids":
             held = [{key: text} for key, text in found.items.items() if key in alone]
-            later += [Expected(message, it, after=len(ordered), alone=True) for it in held]
+            later += [Expected(message, it, after=len(ordered)) for it in held]
     return ordered, later
-
-
-def _taken(later: list[Expected], found: Message, allowed: Allowed, at: int) -> bool:
-    """Takes what a message brings out of what must still come. False if it brings anything else."""
-    due = [it for it in later if it.after <= at]
-    match = next((it for it in due if it.fits(found, allowed)), None)
-    if match is not None:
-        later.remove(match)
-        return True
-    together = parts(found.text())
-    if together is None or together.kind != "calls" or together.beside:
-        return False
-    single = [it for it in due if it.items and not it.alone and it.message.opcode == found.opcode]
-    brought = [
-        it for key, text in together.items.items() for it in single if it.items == {key: text}
-    ]
-    if not brought or len(brought) != len(together.items):
-        return False
-    for it in brought:
-        later.remove(it)
-    return True
 
 
 def difference(
@@ -182,7 +159,9 @@ def difference(
         if at < len(ordered) and ordered[at].fits(message, allowed):
             at += 1
             continue
-        if _taken(later, message, allowed, at):
+        match = next((it for it in later if it.after <= at and it.fits(message, allowed)), None)
+        if match is not None:
+            later.remove(match)
             continue
         answers = parts(message.text()) if owed else None
         if answers is not None and answers.kind == "responses" and answers.items.keys() <= owed:

@@ -45,7 +45,6 @@ policies = "policies.toml"
 POLICIES = """\
 [tools.refund]
 confirm = "Refund this order?"
-withdraw_on_cancel = true
 
 [tools.wipe]
 confirm = "Wipe this order?"

@@ -54,8 +54,8 @@ CALLS: dict[str, list[tuple[str, str, str, bool]]] = {
     "denied": [("denied-1", "wipe", "denied", False)],
     "hosted": [("hosted-1", "server_time", "returned", False)],
     "cancelled": [
-        ("cancelled-1", "look_up", "cancelled", True),
-        ("cancelled-2", "refund", "cancelled", False),
+        ("cancelled-1", "look_up", "withdrawn", True),
+        ("cancelled-2", "refund", "withdrawn", False),
     ],
     "inline": [("inline-1", "transfer", "returned", True)],
     "across": [("across-1", "refund", "returned", True)],
