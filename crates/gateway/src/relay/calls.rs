@@ -104,7 +104,15 @@ impl Calls {
     }
 
     /// Takes a message with calls, which the session hears as its `number`-th one.
-    pub(crate) fn take(&mut self, number: u64, message: Message, divided: &DividedFrame<'_>) {
+    ///
+    /// `rest` is what else is in the message, if it waits for the calls.
+    pub(crate) fn take(
+        &mut self,
+        number: u64,
+        message: Message,
+        divided: &DividedFrame<'_>,
+        rest: Option<Message>,
+    ) {
         let entry = |call: &Call<'_>| Entry {
             id: call.id.clone(),
             name: call.name.clone().unwrap_or_default(),
@@ -116,10 +124,12 @@ impl Calls {
             answer: None,
         };
         let entries: Vec<Entry> = divided.calls.iter().map(entry).collect();
-        let is_alone = divided.rest.is_none() && divided.cancelled.is_none();
+        let is_whole = divided.rest.is_none() || rest.is_some();
+        let is_whole = is_whole && divided.cancelled.is_none();
         self.waiting.push_back(Waiting {
             number,
-            whole: is_alone.then_some(message),
+            whole: is_whole.then_some(message),
+            rest,
             entries,
         });
     }
@@ -192,7 +202,8 @@ impl Calls {
             text: None,
             state: State::Held,
         });
-        acts.extend(known.deliver(start, &args));
+        let text = known.deliver(start, &args);
+        acts.extend(text.map(|it| Act::ToClient(to_client(&[it]))));
     }
 
     /// Handles a message whose calls are all on record now.
@@ -205,7 +216,12 @@ impl Calls {
     }
 
     fn divide(&mut self, waiting: Waiting, acts: &mut Vec<Act>) {
-        let Waiting { whole, entries, .. } = waiting;
+        let Waiting {
+            whole,
+            rest,
+            entries,
+            ..
+        } = waiting;
         let passes = |it: &Entry| {
             let is_free = self.dry_run && !self.is_hosted(&it.name);
             !it.is_passed && !it.is_piece && (it.released.is_some() || is_free)
@@ -218,12 +234,14 @@ impl Calls {
         let whole = whole.filter(|_| is_unchanged && !entries.is_empty());
         let is_whole = whole.is_some();
         acts.extend(whole.map(Act::ToClient));
+        acts.extend(rest.filter(|_| !is_whole).map(Act::ToClient));
+        let mut texts = Vec::new();
         for entry in entries {
             let is_free = self.dry_run && !self.is_hosted(&entry.name);
+            let is_given = is_whole || entry.is_passed;
             let Some(known) = entry.call.and_then(|call| self.known.get_mut(&call)) else {
                 continue;
             };
-            let is_given = is_whole || entry.is_passed;
             match entry.released {
                 Some((start, _)) if is_given => {
                     known.state = State::Delivered(start);
@@ -237,16 +255,18 @@ impl Calls {
                         });
                     }
                 }
-                Some((start, args)) => acts.extend(known.deliver(start, &args)),
-                None if is_free && !is_given => {
-                    let text = known.text.take();
-                    acts.extend(text.map(|text| Act::ToClient(to_client(&text))));
-                }
+                Some((start, args)) => texts.extend(known.deliver(start, &args)),
+                None if is_free && !is_given => texts.extend(known.text.take()),
                 None => {}
             }
             if is_given {
                 known.text = None;
             }
+        }
+        // Calls that are released together stay together: some clients lose one of two messages
+        // in a row.
+        if !texts.is_empty() {
+            acts.push(Act::ToClient(to_client(&texts)));
         }
     }
 
@@ -258,10 +278,15 @@ impl Calls {
             if waiting.entries.iter().all(free)
                 && let Some(whole) = waiting.whole.take()
             {
+                waiting.rest = None;
                 acts.push(Act::ToClient(whole));
             } else {
+                acts.extend(waiting.rest.take().map(Act::ToClient));
                 let calls = waiting.entries.iter().filter(|it| free(it));
-                acts.extend(calls.map(|it| Act::ToClient(to_client(&it.text))));
+                let texts: Vec<&str> = calls.map(|it| it.text.as_str()).collect();
+                if !texts.is_empty() {
+                    acts.push(Act::ToClient(to_client(&texts)));
+                }
             }
             let passed: Vec<bool> = waiting.entries.iter().map(free).collect();
             for (entry, _) in waiting.entries.iter_mut().zip(passed).filter(|(_, it)| *it) {
@@ -279,7 +304,9 @@ impl Calls {
 
     /// Answers the calls that cannot be recorded any more, because the session is gone.
     pub(crate) fn refuse_unrecorded(&mut self, acts: &mut Vec<Act>) {
-        let waiting = std::mem::take(&mut self.waiting);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let rests = waiting.iter_mut().filter_map(|it| it.rest.take());
+        acts.extend(rests.map(Act::ToClient));
         let entries = waiting.into_iter().flat_map(|it| it.entries);
         for entry in entries.filter(|it| !it.is_passed) {
             acts.push(Act::ToVendor(refusal(entry.id, &entry.name)));

@@ -3,8 +3,7 @@
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::calls::Act;
-use super::messages::{call_of, has_args, to_client};
+use super::messages::{call_of, has_args};
 use crate::sessions::Start;
 
 /// A message of the vendor whose calls are not all on record.
@@ -13,6 +12,8 @@ pub(super) struct Waiting {
     pub(super) number: u64,
     /// The message, if it passes unchanged once all its calls are released.
     pub(super) whole: Option<Message>,
+    /// What else is in the message, if it waits for the calls.
+    pub(super) rest: Option<Message>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -70,8 +71,8 @@ impl Known {
         }
     }
 
-    /// Delivers the call, once.
-    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
+    /// Delivers the call, once. Returns its text.
+    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<String> {
         match self.state {
             State::Held => {}
             State::Delivered(_) | State::Over => return None,
@@ -79,6 +80,6 @@ impl Known {
         self.state = State::Delivered(start);
         let text = self.text.take().filter(|text| has_args(text, args));
         let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
-        Some(Act::ToClient(to_client(&text)))
+        Some(text)
     }
 }

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use recount::live::wire::ServerMessage;
 use recount::session::Json;
-use recount::session::{ResumptionHandle, SessionId};
+use recount::session::ResumptionHandle;
 
 use super::calls::Act;
 use super::messages::like;
@@ -59,9 +59,6 @@ impl Relay {
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
-                if let Some(handle) = self.handle.take() {
-                    self.find_by(&handle, session);
-                }
                 self.shared.sessions.enter(session, &self.cut);
             }
             Event::Order(order) => self.calls.follow(*order, &mut acts),
@@ -209,20 +206,12 @@ impl Relay {
         } else {
             self.dropped += 1;
         }
-        if let Some(handle) = new_handle(text) {
-            match self.session {
-                Some(session) => self.find_by(&handle, session),
-                None => self.handle = Some(handle),
-            }
+        if let (Some(handle), Some(channels)) = (new_handle(text), &self.channels) {
+            // Under the credential of this client alone.
+            let credential = self.request.admitted.fingerprint();
+            let key = PlaceKey::of_handle(credential, &handle);
+            self.shared.index.expect(key, &channels.session);
         }
-    }
-
-    /// Lets the session be found by a handle, under the credential of this client.
-    fn find_by(&self, handle: &ResumptionHandle, session: SessionId) {
-        let credential = self.request.admitted.fingerprint();
-        self.shared
-            .index
-            .put(PlaceKey::of_handle(credential, handle), session);
     }
 
     /// Returns the message without calls in the model's turn that the client must not see there.
@@ -245,7 +234,16 @@ impl Relay {
         }
         self.open_session();
         self.know_policies();
-        if let Some(rest) = &divided.rest {
+        let is_observed = |name: &Option<String>| {
+            let name = name.as_deref();
+            name.is_some_and(|it| !self.calls.is_hidden(it))
+        };
+        // A message with nothing to hold waits as a whole, and passes unchanged.
+        let waits = divided.cancelled.is_none() && !divided.has_call_in_turn;
+        let waits = waits && divided.calls.iter().all(|it| is_observed(&it.name));
+        let rest = divided.rest.as_ref().filter(|_| waits);
+        let rest = rest.map(|it| like(&message, it.clone()));
+        if let Some(rest) = divided.rest.as_ref().filter(|_| !waits) {
             match self.shown(rest, divided.has_call_in_turn) {
                 Ok(shown) => {
                     let shown = shown.unwrap_or_else(|| rest.clone());
@@ -273,7 +271,7 @@ impl Relay {
             return;
         }
         self.calls
-            .take(number.unwrap_or(u64::MAX), message, divided);
+            .take(number.unwrap_or(u64::MAX), message, divided, rest);
         if number.is_none() {
             let mut acts = Vec::new();
             self.give_up(&mut acts);

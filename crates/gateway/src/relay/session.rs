@@ -12,11 +12,11 @@ use recount::prelude::{T, Toolset};
 use recount::session::catalog::Behavior;
 use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::frames::setup::Declared;
-use crate::index::Index;
+use crate::index::{Index, Opening};
 use crate::places::PlaceKey;
 use crate::sessions::Start;
 
@@ -49,9 +49,7 @@ pub(super) enum Report {
 /// The session that a connection needs.
 pub(super) struct Wanted {
     pub(super) agent: String,
-    /// The session that the client continues, as the index knows it.
-    pub(super) known: Option<SessionId>,
-    /// The places under which the session is found later.
+    /// The keys of the session, by which it may be known from an earlier connection.
     pub(super) places: Vec<PlaceKey>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) external_id: Option<String>,
@@ -72,8 +70,8 @@ pub(super) struct Channels {
     /// Each is boxed, because a channel reserves memory for 32 of them.
     pub(super) reports: mpsc::Sender<Box<Report>>,
     pub(super) orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
-    /// The session, once it is known.
-    pub(super) session: oneshot::Receiver<SessionId>,
+    /// The session, once it is open.
+    pub(super) session: Opening,
     /// The end of the connection, to be set before the channels are dropped.
     pub(super) lost: Arc<OnceLock<ConnectionLost>>,
     /// The task that opens the session and hands it the reports.
@@ -112,7 +110,7 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let (copies, received) = mpsc::channel(COPIES);
     let (reports, reported) = mpsc::channel(REPORTS);
     let (ordering, orders) = mpsc::unbounded_channel();
-    let (known, session) = oneshot::channel();
+    let (known, session) = watch::channel(None);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
     let receiver = Copies {
         copies: received,
@@ -122,15 +120,21 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let reporting = tokio::spawn(async move {
         let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
         // Boxed, because it ends long before the task does.
-        let begun = Box::pin(begin(&engine, &index, wanted, receiver, ordering)).await;
+        let begun = Box::pin(begin(&engine, &index, &known, wanted, receiver, ordering)).await;
         match begun {
             Ok(handle) => {
-                let _ = known.send(handle.session_id());
                 serve(&engine, handle, (client, claim), reported).await;
             }
             // The relay sees it by the end of its orders.
-            Err(error) => tracing::error!(%error, "a client has no session: no call is delivered"),
+            Err(error) => {
+                tracing::error!(%error, "a client has no session: no call is delivered");
+                if known.borrow().is_none() {
+                    index.settle(&known, None);
+                }
+            }
         }
+        // The relay sees it, if the session was not opened.
+        drop(known);
     });
     Channels {
         copies,
@@ -145,14 +149,18 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
 async fn begin(
     engine: &Engine,
     index: &Index,
+    known: &watch::Sender<Option<SessionId>>,
     wanted: Wanted,
     receiver: Copies,
     orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 ) -> Result<LiveHandle, Error> {
-    let handle = match wanted.known {
-        Some(session) => reopened(engine, session, &wanted.agent).await?,
-        None => None,
-    };
+    let mut handle = None;
+    for key in &wanted.places {
+        if let Some(session) = index.find(*key).await {
+            handle = reopened(engine, session, &wanted.agent).await?;
+            break;
+        }
+    }
     let handle = match handle {
         Some(handle) => handle,
         None => {
@@ -169,10 +177,9 @@ async fn begin(
             new.open().await?.releasing()
         }
     };
-    index.put(
-        PlaceKey::of_session(handle.session_id()),
-        handle.session_id(),
-    );
+    let session = handle.session_id();
+    index.put(PlaceKey::of_session(session), session);
+    index.settle(known, Some(session));
     for place in &wanted.places {
         index.put(*place, handle.session_id());
     }

@@ -12,7 +12,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use recount::engine::{Engine, RelayOrder};
 use recount::live::{ConnectionLost, Platform};
-use recount::session::{ResumptionHandle, SessionId};
+use recount::session::SessionId;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, interval, timeout};
@@ -94,8 +94,6 @@ pub(crate) struct Relay {
     pub(super) session: Option<SessionId>,
     /// Cancelled when the gateway ends, or another connection continues the session.
     pub(super) cut: CancellationToken,
-    /// A handle that came before the session was open.
-    pub(super) handle: Option<ResumptionHandle>,
     /// The model of the setup.
     pub(super) model: String,
     /// The id of the claims of this connection.
@@ -142,7 +140,6 @@ impl Relay {
             wanted: None,
             session: None,
             cut,
-            handle: None,
             model: String::new(),
             claim: Uuid::new_v4().to_string(),
             copies: 0,
@@ -237,10 +234,8 @@ impl Relay {
             let credential = request.admitted.fingerprint();
             places.push(PlaceKey::of_handle(credential, handle));
         }
-        let known = places.iter().find_map(|it| self.shared.index.find(*it));
         Wanted {
             agent: request.agent.clone(),
-            known,
             places,
             labels: request.labels.clone(),
             external_id: request
@@ -417,10 +412,10 @@ async fn next_event(channels: &mut Option<Channels>, session: Option<SessionId>)
     };
     tokio::select! {
         biased;
-        opened = &mut channels.session, if session.is_none() => match opened {
-            Ok(session) => Event::Opened(session),
-            Err(_) => Event::Stopped,
-        },
+        opened = channels.session.wait_for(Option::is_some), if session.is_none() => {
+            let opened = opened.ok().and_then(|it| *it);
+            opened.map_or(Event::Stopped, Event::Opened)
+        }
         order = channels.orders.recv() => order.map_or(Event::Stopped, Event::Order),
     }
 }
