@@ -105,7 +105,7 @@ impl Calls {
 
     /// Takes a message with calls, which the session hears as its `number`-th one.
     ///
-    /// `rest` is what else is in the message, if it waits for the calls.
+    /// `rest` is the rest of the message, if it waits for the calls.
     pub(crate) fn take(
         &mut self,
         number: u64,

@@ -12,7 +12,7 @@ pub(super) struct Waiting {
     pub(super) number: u64,
     /// The message, if it passes unchanged once all its calls are released.
     pub(super) whole: Option<Message>,
-    /// What else is in the message, if it waits for the calls.
+    /// The rest of the message, if it waits for the calls.
     pub(super) rest: Option<Message>,
     pub(super) entries: Vec<Entry>,
 }

@@ -25,9 +25,8 @@ async fn observed_calls_stay_together_and_with_what_is_beside_them() {
     let mut bench = Bench::start().await;
     let (mut client, mut vendor) = bench.connected("k").await;
     let list = [call("f1", "look_up"), call("f2", "look_up")].join(", ");
-    let whole = format!(
-        r#"{{"toolCall": {{"functionCalls": [{list}]}}, "usageMetadata": {{"totalTokenCount": 7}}}}"#
-    );
+    let usage = r#""usageMetadata": {"totalTokenCount": 7}"#;
+    let whole = format!(r#"{{"toolCall": {{"functionCalls": [{list}]}}, {usage}}}"#);
     vendor.binary(&whole).await;
     assert_eq!(client.next().await, Some(Message::binary(whole)));
     let observed = [call("f3", "look_up"), call("f4", "look_up")].join(",");

@@ -103,6 +103,7 @@ mod tests {
         while dry_run.lines().last().is_none_or(|it| it != "  2  refund") {
             tokio::task::yield_now().await;
         }
-        assert!(dry_run.lines()[0].contains("held 2 of the calls"));
+        let first = dry_run.lines().remove(0);
+        assert!(first.contains("held 2 of the calls"), "{first}");
     }
 }
