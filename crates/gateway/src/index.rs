@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use recount::engine::{Clock, SystemClock};
 use recount::session::SessionId;
+use tokio::sync::MutexGuard;
 
 use crate::places::{PlaceKey, PlaceLimits, Places};
 
@@ -15,10 +16,15 @@ const ENTRIES_MAX: usize = 100_000;
 /// The longest time between two processes after which the sessions of the first are still known.
 const AWAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The number of sessions with keys that may be opened at the same time.
+const OPENING: usize = 64;
+
 /// The index, with the clock of its entries.
 pub(crate) struct Index {
     places: Mutex<Places>,
     clock: std::sync::Arc<dyn Clock>,
+    /// Each is held by a connection that opens its session under one of some keys.
+    opening: [tokio::sync::Mutex<()>; OPENING],
 }
 
 impl Index {
@@ -40,7 +46,18 @@ impl Index {
             );
         }
         let places = Mutex::new(places);
-        Ok(Index { places, clock })
+        let opening = std::array::from_fn(|_| tokio::sync::Mutex::new(()));
+        Ok(Index {
+            places,
+            clock,
+            opening,
+        })
+    }
+
+    /// Waits until no other connection opens a session under the first of these keys.
+    pub(crate) async fn opening(&self, keys: &[PlaceKey]) -> Option<MutexGuard<'_, ()>> {
+        let lock = self.opening.get(keys.first()?.part_of(OPENING))?;
+        Some(lock.lock().await)
     }
 
     pub(crate) fn find(&self, key: PlaceKey) -> Option<SessionId> {

@@ -28,6 +28,12 @@ use crate::sessions::Start;
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
 const KNOWN_MAX: usize = 4_096;
 
+/// The maximum number of answers whose text is kept until the session has recorded them.
+const KEPT_MAX: usize = 64;
+
+/// The maximum size of these texts, in bytes, if there are several.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 /// An act that follows from a message, an answer or an order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Act {
@@ -164,6 +170,7 @@ impl Calls {
                 name: tool,
                 text,
                 state: State::Held,
+                is_ended: false,
             },
         );
         if self.known.len() > KNOWN_MAX {
@@ -191,6 +198,7 @@ impl Calls {
             name,
             text: None,
             state: State::Held,
+            is_ended: false,
         });
         acts.extend(known.deliver(start, &args));
     }
@@ -224,6 +232,11 @@ impl Calls {
                 continue;
             };
             let is_given = is_whole || entry.is_passed;
+            if is_free && entry.released.is_none() {
+                // The client has it without a claim, so its answers pass unrecorded.
+                self.unrecorded
+                    .insert((entry.id.clone(), entry.name.clone()));
+            }
             match entry.released {
                 Some((start, _)) if is_given => {
                     known.state = State::Delivered(start);
@@ -318,6 +331,7 @@ impl Calls {
             acts.push(Act::ToClient(Message::binary(text)));
         }
         known.text = None;
+        known.is_ended = true;
         known.end();
     }
 
@@ -336,7 +350,7 @@ impl Calls {
             let json = json.unwrap_or_else(|_| Json::empty_object());
             let is_interim = response.will_continue == Some(true);
             let Some(start) = self.start_of(response) else {
-                match self.answers_unrecorded(response, json) {
+                match self.answers_unrecorded(response, json, is_interim) {
                     true => passed.push(response.text),
                     false => unknown.push(response.clone()),
                 }
@@ -349,7 +363,7 @@ impl Calls {
             }
             let is_held = self.known.get(&start.call).map(|it| it.name.clone());
             if is_held.is_some_and(|name| self.is_held(&name)) {
-                self.answers.push_back(Answer {
+                self.keep(Answer {
                     call: start.call,
                     response: json.clone(),
                     message: to_vendor(&[response.text], divided.spelling, &message),
@@ -381,14 +395,32 @@ impl Calls {
         unknown
     }
 
+    /// Keeps the text of an answer. The session says the same in its own words if there are many.
+    fn keep(&mut self, answer: Answer) {
+        let bytes: usize = self.answers.iter().map(|it| it.message.len()).sum();
+        let has_room = bytes.saturating_add(answer.message.len()) <= KEPT_BYTES_MAX;
+        if self.answers.is_empty() || has_room && self.answers.len() < KEPT_MAX {
+            self.answers.push_back(answer);
+        }
+    }
+
     /// True if the response is for a call that passed before it was on record. Its answer is kept
     /// for the record.
-    fn answers_unrecorded(&mut self, response: &Response<'_>, json: Json) -> bool {
+    fn answers_unrecorded(
+        &mut self,
+        response: &Response<'_>,
+        json: Json,
+        is_interim: bool,
+    ) -> bool {
         let name = response.name.clone().unwrap_or_default();
         let key = (response.id.clone(), name);
         if !self.unrecorded.contains(&key) {
             return false;
         }
+        if is_interim {
+            return true;
+        }
+        self.unrecorded.remove(&key);
         let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
         let entry = entries.find(|it| it.is_passed && it.id == key.0 && it.name == key.1);
         if let Some(entry) = entry {
@@ -419,14 +451,18 @@ impl Calls {
             return Some(Message::text(message));
         };
         let is_of_client = !self.is_hosted(&told.tool);
-        let answer = self.answers.iter().position(|it| it.call == told.call);
+        let says = |it: &Answer| it.call == told.call && says(&message, &it.response);
+        let answer = self.answers.iter().position(says);
         let answer = answer.and_then(|at| self.answers.remove(at));
+        if !told.is_interim {
+            self.answers.retain(|it| it.call != told.call);
+        }
         let is_over = self.answered.contains(&told.call);
         let is_free = self.dry_run && self.known.contains_key(&told.call);
         if is_of_client && (is_over || is_free) {
             return None;
         }
-        let same = answer.filter(|it| !told.as_conversation && says(&message, &it.response));
+        let same = answer.filter(|_| !told.as_conversation);
         Some(same.map_or_else(|| Message::text(message), |it| it.message))
     }
 
