@@ -19,6 +19,8 @@ const AWAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The id of a session, once it is open.
 pub(crate) type Opening = watch::Receiver<Option<SessionId>>;
+/// The number of sessions with keys that may be opened at the same time.
+const TURNS: usize = 64;
 
 /// The index, with the clock of its entries.
 pub(crate) struct Index {
@@ -26,6 +28,8 @@ pub(crate) struct Index {
     /// The keys of sessions that are being opened.
     opening: Mutex<HashMap<PlaceKey, Opening>>,
     clock: std::sync::Arc<dyn Clock>,
+    /// Each is held by a connection that opens its session under one of some keys.
+    turns: [tokio::sync::Mutex<()>; TURNS],
 }
 
 impl Index {
@@ -49,8 +53,15 @@ impl Index {
         Ok(Index {
             places: Mutex::new(places),
             opening: Mutex::default(),
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             clock,
         })
+    }
+
+    /// Waits until no other connection opens a session under the first of these keys.
+    pub(crate) async fn turn(&self, keys: &[PlaceKey]) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let lock = self.turns.get(keys.first()?.part_of(TURNS))?;
+        Some(lock.lock().await)
     }
 
     /// Returns the session of a key. Waits for a session that is being opened.
@@ -60,6 +71,11 @@ impl Index {
             let opened = opening.wait_for(Option::is_some).await;
             return opened.ok().and_then(|it| *it);
         }
+        self.known(key)
+    }
+
+    /// Returns the session of a key, if it is open.
+    pub(crate) fn known(&self, key: PlaceKey) -> Option<SessionId> {
         let now = self.clock.now();
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.get(key, now)

@@ -18,8 +18,9 @@ use recount::live::Told;
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
+use super::answers::{Answer, Answers};
 use super::known::{Entry, Known, State, Waiting};
-use super::messages::{has_args, like, refusal, says, to_client, to_vendor};
+use super::messages::{has_args, like, refusal, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
 use crate::frames::responses::{DividedResponses, Response};
 use crate::sessions::Start;
@@ -46,13 +47,6 @@ pub(crate) enum Act {
     },
 }
 
-/// The answer of a client to a held call, until the session has recorded it.
-struct Answer {
-    call: Seq,
-    response: Json,
-    message: Message,
-}
-
 /// The calls of one connection.
 #[derive(Default)]
 pub(crate) struct Calls {
@@ -65,7 +59,7 @@ pub(crate) struct Calls {
     pub(crate) dry_run: bool,
     waiting: VecDeque<Waiting>,
     known: BTreeMap<Seq, Known>,
-    answers: VecDeque<Answer>,
+    answers: Answers,
     /// The calls whose answer has passed to the vendor before the session said it.
     answered: BTreeSet<Seq>,
     /// The ids and tools of calls that passed before they were on record.
@@ -174,6 +168,7 @@ impl Calls {
                 name: tool,
                 text,
                 state: State::Held,
+                is_ended: false,
             },
         );
         if self.known.len() > KNOWN_MAX {
@@ -201,6 +196,7 @@ impl Calls {
             name,
             text: None,
             state: State::Held,
+            is_ended: false,
         });
         let text = known.deliver(start, &args);
         acts.extend(text.map(|it| Act::ToClient(to_client(&[it]))));
@@ -242,6 +238,11 @@ impl Calls {
             let Some(known) = entry.call.and_then(|call| self.known.get_mut(&call)) else {
                 continue;
             };
+            if is_free && entry.released.is_none() {
+                // The client has it without a claim, so its answers pass unrecorded.
+                self.unrecorded
+                    .insert((entry.id.clone(), entry.name.clone()));
+            }
             match entry.released {
                 Some((start, _)) if is_given => {
                     known.state = State::Delivered(start);
@@ -345,6 +346,7 @@ impl Calls {
             acts.push(Act::ToClient(Message::binary(text)));
         }
         known.text = None;
+        known.is_ended = true;
         known.end();
     }
 
@@ -363,7 +365,7 @@ impl Calls {
             let json = json.unwrap_or_else(|_| Json::empty_object());
             let is_interim = response.will_continue == Some(true);
             let Some(start) = self.start_of(response) else {
-                match self.answers_unrecorded(response, json) {
+                match self.answers_unrecorded(response, json, is_interim) {
                     true => passed.push(response.text),
                     false => unknown.push(response.clone()),
                 }
@@ -376,10 +378,13 @@ impl Calls {
             }
             let is_held = self.known.get(&start.call).map(|it| it.name.clone());
             if is_held.is_some_and(|name| self.is_held(&name)) {
-                self.answers.push_back(Answer {
+                self.answers.keep(Answer {
                     call: start.call,
                     response: json.clone(),
-                    message: to_vendor(&[response.text], divided.spelling, &message),
+                    message: match is_alone && divided.responses.len() == 1 {
+                        true => message.clone(),
+                        false => to_vendor(&[response.text], divided.spelling, &message),
+                    },
                 });
             } else {
                 passed.push(response.text);
@@ -410,12 +415,21 @@ impl Calls {
 
     /// True if the response is for a call that passed before it was on record. Its answer is kept
     /// for the record.
-    fn answers_unrecorded(&mut self, response: &Response<'_>, json: Json) -> bool {
+    fn answers_unrecorded(
+        &mut self,
+        response: &Response<'_>,
+        json: Json,
+        is_interim: bool,
+    ) -> bool {
         let name = response.name.clone().unwrap_or_default();
         let key = (response.id.clone(), name);
         if !self.unrecorded.contains(&key) {
             return false;
         }
+        if is_interim {
+            return true;
+        }
+        self.unrecorded.remove(&key);
         let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
         let entry = entries.find(|it| it.is_passed && it.id == key.0 && it.name == key.1);
         if let Some(entry) = entry {
@@ -446,15 +460,14 @@ impl Calls {
             return Some(Message::text(message));
         };
         let is_of_client = !self.is_hosted(&told.tool);
-        let answer = self.answers.iter().position(|it| it.call == told.call);
-        let answer = answer.and_then(|at| self.answers.remove(at));
+        let answer = self.answers.take(&told, &message);
         let is_over = self.answered.contains(&told.call);
         let is_free = self.dry_run && self.known.contains_key(&told.call);
         if is_of_client && (is_over || is_free) {
             return None;
         }
-        let same = answer.filter(|it| !told.as_conversation && says(&message, &it.response));
-        Some(same.map_or_else(|| Message::text(message), |it| it.message))
+        let same = answer.filter(|_| !told.as_conversation);
+        Some(same.unwrap_or_else(|| Message::text(message)))
     }
 
     /// Returns the calls that the client has and has not answered, when its connection ends.

@@ -39,6 +39,8 @@ pub(super) struct Known {
     /// The text of a call that the client does not have yet.
     pub(super) text: Option<String>,
     pub(super) state: State,
+    /// True if the session has ended it.
+    pub(super) is_ended: bool,
 }
 
 pub(super) enum State {
@@ -54,7 +56,8 @@ impl Known {
     pub(super) fn is_over(&self) -> bool {
         match self.state {
             State::Over => true,
-            State::Held | State::Delivered(_) => false,
+            State::Held => self.is_ended,
+            State::Delivered(_) => false,
         }
     }
 
@@ -74,8 +77,8 @@ impl Known {
     /// Delivers the call, once. Returns its text.
     pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<String> {
         match self.state {
-            State::Held => {}
-            State::Delivered(_) | State::Over => return None,
+            State::Held if !self.is_ended => {}
+            State::Held | State::Delivered(_) | State::Over => return None,
         }
         self.state = State::Delivered(start);
         let text = self.text.take().filter(|text| has_args(text, args));

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -51,7 +53,7 @@ impl Relay {
             .channels
             .as_ref()
             .is_none_or(|it| it.reports.capacity() > 0);
-        self.to_vendor.has_room() && can_report
+        self.to_vendor.has_room() && can_report && self.unreported.is_empty()
     }
 
     pub(super) fn of_session(&mut self, event: Event) {
@@ -110,12 +112,29 @@ impl Relay {
         }
     }
 
-    /// Reports to the session. A client is read only while there is room for a report.
-    fn report(&self, report: Report) {
-        if let Some(channels) = &self.channels
-            && channels.reports.try_send(Box::new(report)).is_err()
-        {
-            tracing::warn!("a report of a client does not reach its session");
+    /// Reports to the session. A client is read only while there is room for a report, but one of
+    /// its messages may have many.
+    fn report(&mut self, report: Report) {
+        let Some(channels) = &self.channels else {
+            return;
+        };
+        let report = match channels.reports.try_reserve() {
+            Ok(room) if self.unreported.is_empty() => return room.send(Box::new(report)),
+            Ok(_) | Err(TrySendError::Full(())) => report,
+            Err(TrySendError::Closed(())) => return lost_report(),
+        };
+        self.unreported.push_back(report);
+    }
+
+    /// Reports what there was no room for.
+    pub(super) fn report_next(&mut self, room: Option<OwnedPermit<Box<Report>>>) {
+        match (room, self.unreported.pop_front()) {
+            (Some(room), Some(report)) => drop(room.send(Box::new(report))),
+            (Some(_), None) => {}
+            (None, _) => {
+                self.unreported.clear();
+                lost_report();
+            }
         }
     }
 
@@ -338,6 +357,9 @@ impl Relay {
             self.to_vendor.push(message);
             return None;
         };
+        if let Err(end) = self.may_declare(&declared) {
+            return Some(end);
+        }
         let hosted = self.hosted(&self.model, &declared);
         let changed = match with_tools(text, &hosted) {
             Ok(changed) => changed,
@@ -347,6 +369,12 @@ impl Relay {
             true => message,
             false => like(&message, changed),
         });
+        let names = hosted.iter().filter_map(|it| it["name"].as_str());
+        self.calls.hosted = names.map(str::to_owned).collect();
+        if let Some(wanted) = &mut self.wanted {
+            wanted.tools = declared;
+            return None;
+        }
         let (counts, is_declared) = oneshot::channel();
         self.report(Report::Tools(declared, counts));
         self.declaring = self.channels.is_some().then_some(is_declared);
@@ -369,7 +397,7 @@ impl Relay {
 
     /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
     /// the client does not have them.
-    fn late(&self, response: &Response<'_>) {
+    fn late(&mut self, response: &Response<'_>) {
         let held = self.session.zip(response.id.as_deref());
         let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
         let Some(key) = key else {
@@ -381,6 +409,10 @@ impl Relay {
         let response = json.unwrap_or_else(|_| Json::empty_object());
         self.report(Report::Late { key, response });
     }
+}
+
+fn lost_report() {
+    tracing::warn!("a report of a client does not reach its session");
 }
 
 fn malformed(problem: &dyn std::fmt::Display) -> End {

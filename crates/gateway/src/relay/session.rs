@@ -1,6 +1,6 @@
 //! The session of a connection: it is opened beside the relay, and gets what the relay reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::entrance::Admitted;
 use crate::frames::setup::Declared;
 use crate::index::{Index, Opening};
 use crate::places::PlaceKey;
@@ -49,12 +50,13 @@ pub(super) enum Report {
 /// The session that a connection needs.
 pub(super) struct Wanted {
     pub(super) agent: String,
+    /// The client and what it may do.
+    pub(super) admitted: Admitted,
     /// The keys of the session, by which it may be known from an earlier connection.
     pub(super) places: Vec<PlaceKey>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) external_id: Option<String>,
     pub(super) on_behalf_of: Option<String>,
-    pub(super) client: Actor,
     pub(super) model: String,
     pub(super) endpoint: String,
     pub(super) platform: Platform,
@@ -80,10 +82,17 @@ pub(super) struct Channels {
 
 impl Channels {
     /// Ends the session's part: first the answers that the client gave, then its connection.
-    pub(super) async fn end(self) {
+    /// Returns the session if it was opened and is not known yet.
+    pub(super) async fn end(self, unreported: VecDeque<Report>) -> Option<SessionId> {
+        for report in unreported {
+            if self.reports.send(Box::new(report)).await.is_err() {
+                break;
+            }
+        }
         drop(self.reports);
         let _ = self.reporting.await;
         drop(self.copies);
+        *self.session.borrow()
     }
 }
 
@@ -118,7 +127,8 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     };
     let (engine, index) = (engine.clone(), index.clone());
     let reporting = tokio::spawn(async move {
-        let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
+        let client = wanted.admitted.actor().clone();
+        let claim = wanted.claim.clone();
         // Boxed, because it ends long before the task does.
         let begun = Box::pin(begin(&engine, &index, &known, wanted, receiver, ordering)).await;
         match begun {
@@ -154,13 +164,18 @@ async fn begin(
     receiver: Copies,
     orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 ) -> Result<LiveHandle, Error> {
-    let mut handle = None;
+    // Before the turn is taken: the other connection may wait for the same one.
+    let mut found = None;
     for key in &wanted.places {
-        if let Some(session) = index.find(*key).await {
-            handle = reopened(engine, session, &wanted.agent).await?;
-            break;
-        }
+        found = found.or(index.find(*key).await);
     }
+    // Another connection with the same name may be about to open its session.
+    let turn = index.turn(&wanted.places).await;
+    let found = found.or_else(|| wanted.places.iter().find_map(|it| index.known(*it)));
+    let handle = match found {
+        Some(session) => reopened(engine, session, &wanted).await?,
+        None => None,
+    };
     let handle = match handle {
         Some(handle) => handle,
         None => {
@@ -183,13 +198,15 @@ async fn begin(
     for place in &wanted.places {
         index.put(*place, handle.session_id());
     }
+    drop(turn);
+    let client = wanted.admitted.actor().clone();
     let relay = Relay {
         model: wanted.model,
         endpoint: wanted.endpoint,
         platform: wanted.platform,
         tools: toolset(wanted.tools),
         resumed: wanted.resumed,
-        client: wanted.client,
+        client,
         claim: wanted.claim,
         lease: Lease::new(LEASE).unwrap_or(Lease::DEFAULT),
         receiver: Box::new(receiver),
@@ -199,11 +216,11 @@ async fn begin(
     Ok(handle)
 }
 
-/// Returns a session that goes on. `None` if it is closed, or of another agent.
+/// Returns a session that goes on. `None` if it is closed, of another agent, or not the client's.
 async fn reopened(
     engine: &Engine,
     session: SessionId,
-    agent: &str,
+    wanted: &Wanted,
 ) -> Result<Option<LiveHandle>, Error> {
     let handle = match engine.reopen(session).await {
         Ok(handle) => handle.releasing(),
@@ -211,7 +228,14 @@ async fn reopened(
         Err(error) => return Err(error),
     };
     let state = handle.session().await?;
-    let goes_on = !state.closed && state.agent.as_deref() == Some(agent);
+    let agent = wanted.agent.as_str();
+    // The name of a client may be that of other tokens, which allow other labels.
+    let opened = engine.ledger().opened(session).await?;
+    let may = opened.is_some_and(|(_, opened)| {
+        let model = Some(wanted.model.as_str());
+        wanted.admitted.may_use(agent, &opened.labels, model)
+    });
+    let goes_on = may && !state.closed && state.agent.as_deref() == Some(agent);
     Ok(goes_on.then_some(handle))
 }
 
