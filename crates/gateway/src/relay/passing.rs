@@ -31,19 +31,12 @@ use crate::places::PlaceKey;
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
 
-/// The room for copies that only messages with calls take. A journal that does not write must not
-/// hold up the others.
-const KEPT_FOR_CALLS: usize = 32;
-
 type Received = Option<Result<Message, Error>>;
 
 impl Relay {
     /// True if the vendor is read: the client takes what comes, and a call can be handed on.
     pub(super) fn may_read_vendor(&self) -> bool {
-        let can_hand_on = self
-            .channels
-            .as_ref()
-            .is_none_or(|it| it.copies.capacity() > 0);
+        let can_hand_on = self.channels.as_ref().is_none_or(|it| it.has_room());
         self.to_client.has_room() && can_hand_on && self.declaring.is_none()
     }
 
@@ -141,12 +134,12 @@ impl Relay {
     /// Hands a copy to the session. Returns its number.
     fn copy(&mut self, text: &str) -> Option<u64> {
         let channels = self.channels.as_ref()?;
-        match channels.copies.try_send(text.to_owned()) {
-            Ok(()) => {
+        match channels.copy(text) {
+            true => {
                 self.copies += 1;
                 Some(self.copies)
             }
-            Err(_) => {
+            false => {
                 self.dropped += 1;
                 None
             }
@@ -219,8 +212,8 @@ impl Relay {
             self.open_session();
             return;
         }
-        let room = self.channels.as_ref().map_or(0, |it| it.copies.capacity());
-        if room > KEPT_FOR_CALLS {
+        let channels = self.channels.as_ref();
+        if channels.is_some_and(|it| it.has_room_for_others()) {
             self.copy(text);
         } else {
             self.dropped += 1;

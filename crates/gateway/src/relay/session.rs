@@ -1,6 +1,7 @@
 //! The session of a connection: it is opened beside the relay, and gets what the relay reports.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,6 +28,13 @@ const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of copies of messages that wait for a busy session. Then a copy without a call is
 /// dropped, and with one the vendor waits.
 pub(super) const COPIES: usize = 256;
+
+/// The number of copies that only messages with calls take. A journal that does not write must not
+/// hold up the others.
+const KEPT_FOR_CALLS: usize = 32;
+
+/// The maximum size of these copies, in bytes. One more than there is room for is taken, too.
+const COPIES_BYTES: usize = 4 << 20;
 
 /// The number of reports that wait for a busy session. Then the client waits.
 pub(super) const REPORTS: usize = 256;
@@ -68,7 +76,9 @@ pub(super) struct Wanted {
 
 /// The relay's ends of the channels to its session.
 pub(super) struct Channels {
-    pub(super) copies: mpsc::Sender<String>,
+    copies: mpsc::Sender<String>,
+    /// The size of the copies that wait, in bytes.
+    waiting: Arc<AtomicUsize>,
     /// Each is boxed, because a channel reserves memory for 32 of them.
     pub(super) reports: mpsc::Sender<Box<Report>>,
     pub(super) orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
@@ -81,6 +91,28 @@ pub(super) struct Channels {
 }
 
 impl Channels {
+    /// Hands a copy to the session. False if the session is gone or too busy.
+    pub(super) fn copy(&self, text: &str) -> bool {
+        // Before the session can take it.
+        self.waiting.fetch_add(text.len(), Ordering::Relaxed);
+        let is_sent = self.copies.try_send(text.to_owned()).is_ok();
+        if !is_sent {
+            self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
+        }
+        is_sent
+    }
+
+    /// True if the session takes a copy of a message with calls.
+    pub(super) fn has_room(&self) -> bool {
+        self.copies.capacity() > 0 && self.waiting.load(Ordering::Relaxed) < COPIES_BYTES
+    }
+
+    /// True if it takes a copy of another message. A part of the room is for those with calls.
+    pub(super) fn has_room_for_others(&self) -> bool {
+        let bytes = self.waiting.load(Ordering::Relaxed);
+        self.copies.capacity() > KEPT_FOR_CALLS && bytes < COPIES_BYTES / 2
+    }
+
     /// Ends the session's part: first the answers that the client gave, then its connection.
     /// Returns the session if it was opened and is not known yet.
     pub(super) async fn end(self, unreported: VecDeque<Report>) -> Option<SessionId> {
@@ -99,6 +131,8 @@ impl Channels {
 /// The copies of messages, as the session receives them.
 struct Copies {
     copies: mpsc::Receiver<String>,
+    /// The size of those that wait, in bytes.
+    waiting: Arc<AtomicUsize>,
     lost: Arc<OnceLock<ConnectionLost>>,
 }
 
@@ -110,6 +144,9 @@ impl FrameReceiver for Copies {
             reason: "the relay ended".to_owned(),
         };
         let copy = self.copies.recv().await;
+        if let Some(copy) = &copy {
+            self.waiting.fetch_sub(copy.len(), Ordering::Relaxed);
+        }
         copy.ok_or_else(|| self.lost.get().cloned().unwrap_or_else(ended))
     }
 }
@@ -121,8 +158,10 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let (ordering, orders) = mpsc::unbounded_channel();
     let (known, session) = watch::channel(None);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
+    let waiting = Arc::<AtomicUsize>::default();
     let receiver = Copies {
         copies: received,
+        waiting: waiting.clone(),
         lost: lost.clone(),
     };
     let (engine, index) = (engine.clone(), index.clone());
@@ -148,6 +187,7 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     });
     Channels {
         copies,
+        waiting,
         reports,
         orders,
         session,
