@@ -31,6 +31,8 @@ pub use maintenance::read_export::read_export;
 pub use maintenance::repair::{Damage, Hurt, Remedy, RepairOptions, Repaired, repair};
 pub use maintenance::{backup, verify};
 pub use memory::MemoryJournal;
+#[doc(hidden)]
+pub use records::admission::Admission;
 pub use records::append::{Append, Durability, Head, Object, OpenItem, WorkChange};
 pub use records::draft::Draft;
 pub use records::export_lines::{Trailer, TrailerHead};
