@@ -1,12 +1,10 @@
 //! `recount log`: one session as a timeline, on request with `--follow`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::Line;
 
 use crate::failures::{Exit, Failure, unanswered};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::telling::{Fit, Timeline};
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::control::{Answered, Client, LogItem, Request, Unanswered, read};
@@ -19,8 +17,8 @@ const PAGE: usize = 1024;
 /// Shows a session as a timeline, with one line for each event.
 #[derive(Args)]
 pub(crate) struct Log {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The id of the session, or a unique beginning of it.
     session: String,
     #[command(flatten)]

@@ -1,11 +1,9 @@
 //! The steps of every operation: open the journal or its service, operate, print the record.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::failures::Failure;
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Location, Source};
 use crate::terminal::{Screen, Tone};
 use recount::control::OnRecord;
 use recount_telling::one_line;
@@ -17,15 +15,17 @@ pub(super) struct Recorded<T> {
     pub(super) on_record: OnRecord,
     /// The process id of the service that recorded it, if one has the journal open.
     pub(super) service: Option<u32>,
+    /// True if it is recorded in a database, which services on other machines may have open.
+    pub(super) is_in_database: bool,
 }
 
-/// Opens the journal at `path` or connects to its service, does the operation, and closes it.
+/// Opens the journal or connects to its service, does the operation, and closes it.
 pub(super) async fn record<T>(
-    path: &Path,
+    at: &Location,
     keys: &Keys,
     operation: impl AsyncFnOnce(&mut Source) -> Result<(T, OnRecord), Failure>,
 ) -> Result<Recorded<T>, Failure> {
-    let mut source = Source::writing(path, keys).await?;
+    let mut source = Source::writing(at, keys).await?;
     let service = source.service();
     let outcome = operation(&mut source).await;
     // Also after a refusal. A refusal is reported rather than a failed close.
@@ -36,6 +36,7 @@ pub(super) async fn record<T>(
         about,
         on_record,
         service,
+        is_in_database: at.path().is_none(),
     })
 }
 
