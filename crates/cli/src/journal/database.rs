@@ -26,6 +26,7 @@ pub(crate) struct Database {
 }
 
 /// The settings of a service for its journal in a database.
+#[cfg(feature = "serve")]
 #[derive(Debug, Default)]
 pub(crate) struct NodeSettings {
     /// The name in messages.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "serve")]
 use std::time::Duration;
 
 use recount_journal::Journal;
@@ -13,8 +14,8 @@ use crate::failures::{Exit, Failure};
 pub(crate) enum Database {}
 
 /// The settings of a service for its journal in a database.
+#[cfg(feature = "serve")]
 #[derive(Debug, Default)]
-#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only a service has them"))]
 pub(crate) struct NodeSettings {
     pub(crate) node: Option<String>,
     pub(crate) lease: Option<Duration>,

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recount_journal::{DiskJournal, Options};
+use recount_journal::{DiskJournal, Journal, Options};
 
 use super::keys::Keys;
 use super::{Location, exported};
 use crate::failures::{Exit, Failure, IN_USE, IO, READ_ONLY};
 use crate::terminal::{Cause, Meter, Screen};
+use recount::engine::{Engine, EngineBuilder};
 use recount::ledger::Ledger;
 
 /// Set once for `--insecure-directory`, before any journal is opened.
@@ -123,4 +124,16 @@ pub(crate) fn writing(at: &Location) -> Result<Ledger, Failure> {
         .progress(move |it| meter.show(it.done, it.total))
         .open()?;
     Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// The builder of an engine over a journal. Commands reach it by the directory of the journal; with
+/// a database there is no control socket.
+pub(crate) fn engine(journal: Arc<dyn Journal>, at: &Location) -> EngineBuilder {
+    // The path has no meaning for a journal that is open.
+    let path = at.path().unwrap_or(Path::new(""));
+    let engine = Engine::builder(path).journal(journal);
+    match at.path() {
+        Some(directory) => engine.control(directory),
+        None => engine.without_control(),
+    }
 }

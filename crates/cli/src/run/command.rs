@@ -102,11 +102,8 @@ impl Run {
             Some(session) => ledger.load(session).await?.session.head,
             None => Seq(0),
         };
-        let mut engine = Engine::builder("").journal(ledger.journal().clone());
-        if let Some(directory) = self.journal.path() {
-            engine = engine.control(directory);
-        }
-        let mut engine = engine.agent(&name, agent);
+        let journal = ledger.journal().clone();
+        let mut engine = opening::engine(journal, &self.journal).agent(&name, agent);
         if let Some(keys) = keys {
             engine = engine.keys(keys);
         }
