@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `lease`
-//! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer` and
-//! `commits` (positions, and who follows them), `reading`, and `journal`.
+//! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer`,
+//! `news` and `commits` (positions, and who follows them), `reading`, `journal`, and `sharing`.
 
 mod address;
 mod batch;
@@ -28,6 +28,7 @@ mod committer;
 mod error;
 mod journal;
 mod lease;
+mod news;
 mod options;
 mod queue;
 mod reading;
@@ -35,6 +36,7 @@ mod schema;
 mod sequencer;
 mod server;
 mod settings;
+mod sharing;
 
 pub use address::{Address, NotAnAddress};
 pub use journal::PostgresJournal;

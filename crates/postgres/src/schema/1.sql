@@ -69,6 +69,7 @@ CREATE TABLE {schema}.work (
     PRIMARY KEY (session, item)
 ) PARTITION BY HASH (session);
 CREATE INDEX work_of_kind ON {schema}.work (kind, session, item);
+CREATE INDEX work_flagged ON {schema}.work (session) WHERE flags <> 0;
 CREATE INDEX work_due ON {schema}.work (deadline_us, session, item) WHERE deadline_us IS NOT NULL;
 
 -- The request ids of all items that ever were, so that a late answer finds its question.
