@@ -19,6 +19,21 @@ pub struct Unowned<'a> {
     pub limit: usize,
 }
 
+/// A request to the owner of a stream.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asked {
+    /// The stream.
+    pub session: Uuid,
+    /// The id of the request.
+    pub id: Uuid,
+    /// The request, as its sender wrote it.
+    pub request: String,
+    /// The time of the request, in microseconds since 1970.
+    pub at_us: i64,
+    /// True if a process that is gone took it before, and may have carried it out.
+    pub again: bool,
+}
+
 /// Ownership of the streams of a journal that several processes write.
 ///
 /// A stream has one owner at a time, and only its owner appends to it. The journal's own stream,
@@ -48,6 +63,27 @@ pub trait Sharing: Send + Sync {
     /// Waits until another process may have released a stream or written to the journal's own
     /// stream. It returns after a while in any case, since news can be lost.
     fn changed(&self) -> BoxFuture<'_, ()>;
+
+    /// Sends a request to the owner of a stream, and returns its id.
+    fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>>;
+
+    /// Takes the requests to streams of this process that no living process has taken.
+    fn asked(&self) -> BoxFuture<'_, Result<Vec<Asked>, Error>>;
+
+    /// Replies to a request, or puts it back without a reply if this process is no longer the
+    /// owner.
+    fn reply(
+        &self,
+        session: Uuid,
+        id: Uuid,
+        reply: Option<String>,
+    ) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// Returns the reply to a request, if it has one.
+    fn replied(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>>;
+
+    /// Withdraws a request. Returns false if a process has taken it.
+    fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>>;
 
     /// Checks that the lease of this process is valid. After its end nothing may start.
     ///

@@ -18,11 +18,13 @@
 //!
 //! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `lease`
 //! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer`,
-//! `news` and `commits` (positions, and who follows them), `reading`, `journal`, and `sharing`.
+//! `news` and `commits` (positions, and who follows them), `reading`, `commands`
+//! (requests to other nodes), `journal`, and `sharing`.
 
 mod address;
 mod batch;
 mod claims;
+mod commands;
 mod commits;
 mod committer;
 mod error;

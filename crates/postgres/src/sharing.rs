@@ -2,11 +2,31 @@
 
 use std::sync::Arc;
 
-use recount_journal::{BoxFuture, Error, Sharing, Unowned};
+use deadpool_postgres::Object;
+use recount_journal::{Asked, BoxFuture, Error, Sharing, Unowned};
 use uuid::Uuid;
 
 use crate::claims::{self, OwnedSearch};
+use crate::commands;
 use crate::journal::PostgresJournal;
+
+impl PostgresJournal {
+    /// Runs statements on a connection for reads, with the names of the schema and the channel.
+    fn with_client<'j, T, R>(
+        &'j self,
+        run: impl FnOnce(Object, (String, String)) -> R + Send + 'static,
+    ) -> BoxFuture<'j, Result<T, Error>>
+    where
+        T: Send + 'static,
+        R: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let server = Arc::clone(&self.server);
+        Box::pin(self.server.run(async move {
+            let names = (server.address.quoted_schema(), server.address.channel());
+            run(server.reader().await?, names).await
+        }))
+    }
+}
 
 impl Sharing for PostgresJournal {
     fn node(&self) -> &str {
@@ -60,15 +80,12 @@ impl Sharing for PostgresJournal {
     }
 
     fn owner(&self, session: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
-        let server = Arc::clone(&self.server);
-        Box::pin(self.server.run(async move {
-            let client = server.reader().await?;
-            claims::owner(&client, &server.address.quoted_schema(), session).await
-        }))
+        self.with_client(move |client, (schema, _)| async move {
+            claims::owner(&client, &schema, session).await
+        })
     }
 
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
-        let server = Arc::clone(&self.server);
         let sought = OwnedSearch {
             kinds: sought.kinds.iter().map(ToString::to_string).collect(),
             flags: i64::from(sought.flags),
@@ -76,10 +93,9 @@ impl Sharing for PostgresJournal {
             after: sought.after.unwrap_or(Uuid::nil()),
             limit: i64::try_from(sought.limit).unwrap_or(i64::MAX),
         };
-        Box::pin(self.server.run(async move {
-            let client = server.reader().await?;
-            claims::unowned(&client, &server.address.quoted_schema(), sought).await
-        }))
+        self.with_client(move |client, (schema, _)| async move {
+            claims::unowned(&client, &schema, sought).await
+        })
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {
@@ -92,6 +108,47 @@ impl Sharing for PostgresJournal {
             });
             // An error is the close.
             let _ = waiting.await;
+        })
+    }
+
+    fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>> {
+        self.with_client(move |client, names| async move {
+            let names = (names.0.as_str(), names.1.as_str());
+            commands::ask(&client, names, session, &request).await
+        })
+    }
+
+    fn asked(&self) -> BoxFuture<'_, Result<Vec<Asked>, Error>> {
+        let Some(writer) = &self.writer else {
+            return Box::pin(async { Ok(Vec::new()) });
+        };
+        let node = writer.lease.node;
+        self.with_client(move |client, (schema, _)| async move {
+            commands::asked(&client, &schema, node).await
+        })
+    }
+
+    fn reply(
+        &self,
+        session: Uuid,
+        id: Uuid,
+        reply: Option<String>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        self.with_client(move |client, names| async move {
+            let names = (names.0.as_str(), names.1.as_str());
+            commands::reply(&client, names, (session, id), reply.as_deref()).await
+        })
+    }
+
+    fn replied(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            commands::replied(&client, &schema, (session, id)).await
+        })
+    }
+
+    fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            commands::withdraw(&client, &schema, (session, id)).await
         })
     }
 

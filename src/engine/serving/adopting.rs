@@ -62,6 +62,7 @@ impl Engine {
     /// Adopts the sessions of a page, and returns the last one if there may be more.
     async fn adopt_page(&self, after: Option<Uuid>) -> Result<Option<Uuid>, Error> {
         self.observe_foreign_pauses().await?;
+        self.take_requests().await?;
         let journal = self.inner.ledger.journal();
         let Some(sharing) = journal.sharing() else {
             return Ok(None);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount::engine::{Desk, Error, SystemClock};
+use recount::engine::{Desk, Error, Operated, Operation, SystemClock};
 use recount::journal::{Error as JournalError, Journal};
 use recount::ledger::Ledger;
 use recount::prelude::*;
@@ -121,4 +121,32 @@ async fn node_adopts_what_a_desk_approved() {
     journal.close().await.unwrap();
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn owner_carries_out_what_another_node_was_asked() {
+    let place = Place::new();
+    let (runs, mut ran) = mpsc::unbounded_channel();
+    let (a, b) = (engine(&place, "a", &runs).await, engine(&place, "b", &runs).await);
+    let (request, live) = asked(&a).await;
+    let answer = || Operation::Answer {
+        request,
+        given: Ok(ToolConfirmation::confirmed()),
+    };
+    let operated = b.operate(answer(), Actor::embedder("ada")).await.unwrap();
+    let Operated::OnRecord(it) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!((it.session, it.by.name.as_str()), (live.session_id(), "ada"));
+    assert_eq!(ran.recv().await, Some("a"));
+    let operated = b.operate(answer(), Actor::embedder("ben")).await.unwrap();
+    let Operated::Refused(refusal) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!((refusal.at, refusal.code.as_str()), (Some(it.seq), "already_answered"));
+    drop(live);
+    for node in [a, b] {
+        node.shutdown(Duration::from_secs(60)).await.unwrap();
+    }
 }
