@@ -11,6 +11,7 @@ mod maintenance;
 mod memory;
 mod records;
 pub mod seal;
+mod sharing;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -41,4 +42,5 @@ pub use records::line::Line;
 pub use records::outline::Outline;
 pub use records::record::{Actor, Record};
 pub use recount_text::json::Unreadable;
+pub use sharing::{Asked, Sharing, Unowned};
 pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress, own_append};

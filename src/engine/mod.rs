@@ -44,7 +44,7 @@ pub use notify::listener::Listener;
 pub use notify::notices::{ConfirmationDecided, ConfirmationVerdict, SettledApart};
 pub use notify::updates::Updates;
 pub use operations::call_end::{CallEnd, call_end};
-pub use operations::claiming::{ClaimRequest, ClientAction};
+pub use operations::claims::claiming::{ClaimRequest, ClientAction};
 pub use operations::desk::Desk;
 pub use operations::operation::{Operated, Operation};
 pub use received::Received;

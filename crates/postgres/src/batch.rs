@@ -7,7 +7,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Statement};
 use uuid::Uuid;
 
-use crate::claims::signed;
+use crate::claims::{FREE, signed};
 use crate::queue::Job;
 
 /// The statements of a connection. What an append brings besides its lines costs nothing where no
@@ -113,13 +113,15 @@ WITH asked AS MATERIALIZED (
     SELECT nextval('{schema}.batch_id'), p.sessions, p.firsts
     FROM (SELECT array_agg(session) AS sessions, array_agg(first) AS firsts FROM put) p
     WHERE p.sessions IS NOT NULL
-    RETURNING pg_notify('{channel}', '')
+    RETURNING pg_notify('{channel}', CASE WHEN '00000000-0000-0000-0000-000000000000'
+        = ANY (sessions) THEN '{FREE}' ELSE '' END)
 ){rest}
 SELECT a.session FROM asked a
 WHERE a.session NOT IN (SELECT session FROM admitted)
     AND (SELECT count(*) FROM numbered) >= 0";
     statement
         .replace("{rest}", rest)
+        .replace("{FREE}", FREE)
         .replace("{schema}", schema)
         .replace("{channel}", channel)
 }

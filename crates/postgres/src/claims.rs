@@ -9,6 +9,10 @@ use uuid::Uuid;
 
 use crate::error::failed;
 
+/// The content of a notification that sessions are free, or that the journal's own stream has a new
+/// record. The notification of any other commit is empty.
+pub(crate) const FREE: &str = "free";
+
 /// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
 /// refuses an append with an older one.
 #[derive(Default)]
@@ -59,55 +63,98 @@ impl Claims {
     }
 }
 
-/// Makes a node the owner of a stream whose owner released it, or whose lease has ended. Returns
-/// `None` if no such stream exists.
-///
-/// # Errors
-/// [`Error::Owned`] if the lease of another node is still valid.
+/// Makes a node the owner of streams whose owners released them, or whose owners' leases have
+/// ended. Returns the epochs of those that it owns now.
 pub(crate) async fn claim(
     client: &Client,
     schema: &str,
-    session: Uuid,
+    sessions: &[Uuid],
     node: Uuid,
-) -> Result<Option<i64>, Error> {
+) -> Result<Vec<(Uuid, i64)>, Error> {
     // The end of a lease is final: a node whose time has passed cannot renew it. So what is true
     // when the condition is checked stays true.
     let update = format!(
-        "UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1
-         WHERE h.session = $1 AND (h.owner IS NULL OR h.owner = $2 OR NOT EXISTS (
+        "WITH locked AS MATERIALIZED (
+             SELECT session FROM {schema}.head WHERE session = ANY ($1)
+             ORDER BY session FOR NO KEY UPDATE)
+         UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1 FROM locked l
+         WHERE h.session = l.session AND (h.owner IS NULL OR NOT EXISTS (
              SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp()))
-         RETURNING h.epoch"
+         RETURNING h.session, h.epoch"
     );
-    let doing = || failed("claim a session");
-    let claimed = client.query_opt(&update, &[&session, &node]).await;
-    if let Some(row) = claimed.map_err(doing())? {
-        return Ok(Some(row.get(0)));
-    }
-    let owner = format!(
-        "SELECT n.name FROM {schema}.head h LEFT JOIN {schema}.node n ON n.id = h.owner
-         WHERE h.session = $1"
+    let rows = client.query(&update, &[&sessions, &node]).await;
+    let rows = rows.map_err(failed("claim sessions"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Returns the name of the node that owns a stream, if its lease is valid.
+pub(crate) async fn owner(
+    client: &Client,
+    schema: &str,
+    session: Uuid,
+) -> Result<Option<String>, Error> {
+    let select = format!(
+        "SELECT n.name FROM {schema}.head h JOIN {schema}.node n ON n.id = h.owner
+         WHERE h.session = $1 AND n.until > clock_timestamp()"
     );
-    let owner = client.query_opt(&owner, &[&session]).await.map_err(doing())?;
-    match owner {
-        Some(row) => Err(Error::Owned {
-            session,
-            owner: row.get::<_, Option<String>>(0).unwrap_or_default(),
-        }),
-        None => Ok(None),
-    }
+    let row = client.query_opt(&select, &[&session]).await;
+    let row = row.map_err(failed("find the owner of a session"))?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Returns streams that need a node and have none.
+pub(crate) async fn unowned(
+    client: &Client,
+    schema: &str,
+    sought: OwnedSearch,
+) -> Result<Vec<Uuid>, Error> {
+    let select = format!(
+        "SELECT w.session FROM (
+             SELECT session FROM {schema}.work WHERE kind = ANY ($1) AND session > $4
+             UNION
+             SELECT session FROM {schema}.work WHERE deadline_us <= $2 AND session > $4
+             UNION
+             SELECT session FROM {schema}.work WHERE flags & $3 <> 0 AND session > $4) w
+         JOIN {schema}.head h ON h.session = w.session
+         WHERE h.owner IS NULL OR NOT EXISTS (
+             SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp())
+         ORDER BY w.session LIMIT $5"
+    );
+    let OwnedSearch {
+        kinds,
+        flags,
+        due_us,
+        after,
+        limit,
+    } = sought;
+    let rows = client.query(&select, &[&kinds, &due_us, &flags, &after, &limit]).await;
+    let rows = rows.map_err(failed("find sessions without an owner"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The parameters of [`unowned`].
+pub(crate) struct OwnedSearch {
+    pub(crate) kinds: Vec<String>,
+    pub(crate) flags: i64,
+    pub(crate) due_us: i64,
+    pub(crate) after: Uuid,
+    pub(crate) limit: i64,
 }
 
 /// Gives up a stream, so that another node can claim it at once.
 pub(crate) async fn release(
     client: &Client,
-    schema: &str,
+    (schema, channel): (&str, &str),
     (session, epoch): (Uuid, i64),
     node: Uuid,
 ) -> Result<(), Error> {
     let update = format!(
-        "UPDATE {schema}.head SET owner = NULL WHERE session = $1 AND owner = $2 AND epoch = $3"
+        "WITH released AS (
+             UPDATE {schema}.head SET owner = NULL
+             WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
+         SELECT pg_notify($4, '{FREE}') FROM released"
     );
-    let update = client.execute(&update, &[&session, &node, &epoch]).await;
+    let update = client.query(&update, &[&session, &node, &epoch, &channel]).await;
     update.map_err(failed("release a session"))?;
     Ok(())
 }

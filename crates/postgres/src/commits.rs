@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use recount_journal::{Commit, Error, Line};
-use tokio::sync::{Mutex, watch};
-use tokio_postgres::Client;
+use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::claims::{signed, unsigned};
-use crate::error::{failed, told};
+use crate::error::failed;
+use crate::news::News;
 use crate::reading::divided;
 use crate::sequencer::Sequencer;
 use crate::server::Server;
-
-/// The time after which a follower looks again, should a notification be lost.
-const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// The commits that are read at a time.
 const PAGE: usize = 256;
@@ -29,40 +25,34 @@ pub(crate) struct Commits {
     server: Arc<Server>,
     sequencer: Arc<Sequencer>,
     ahead: Mutex<BTreeMap<u64, Commit>>,
-    /// Changes with each notification of the database.
-    news: watch::Sender<u64>,
-    listening: Mutex<Option<Client>>,
+    news: Arc<News>,
 }
 
 impl Commits {
-    pub(crate) fn new(server: Arc<Server>, sequencer: Arc<Sequencer>) -> Self {
+    pub(crate) fn new(server: Arc<Server>, sequencer: Arc<Sequencer>, news: Arc<News>) -> Self {
         Self {
             server,
             sequencer,
             ahead: Mutex::default(),
-            news: watch::Sender::new(0),
-            listening: Mutex::default(),
+            news,
         }
     }
 
     /// Returns the first commit after a position, and waits for it.
     pub(crate) async fn after(&self, position: u64) -> Result<Commit, Error> {
-        let mut news = self.news.subscribe();
+        let mut news = self.news.any();
         loop {
             news.mark_unchanged();
             if let Some(commit) = self.known(position).await? {
                 return Ok(commit);
             }
-            // Nobody gives positions while nobody follows.
+            // Positions are given when they are asked for.
             if self.sequencer.catch_up().await? > position {
                 if let Some(commit) = self.known(position).await? {
                     return Ok(commit);
                 }
             }
-            self.listen().await;
-            // A sender lives as long as `self`. After the time, or without a connection that
-            // listens, the database is asked again.
-            let _woken = tokio::time::timeout(LOOK_AFTER, news.changed()).await;
+            self.news.wait(&mut news).await;
         }
     }
 
@@ -118,30 +108,5 @@ impl Commits {
             }
         }
         Ok(commits)
-    }
-
-    /// Listens for notifications, if no connection does.
-    async fn listen(&self) {
-        let mut listening = self.listening.lock().await;
-        if listening.as_ref().is_some_and(|it| !it.is_closed()) {
-            return;
-        }
-        let news = self.news.clone();
-        let connected = self.server.connect(move || news.send_modify(|it| *it += 1));
-        let listen = format!("LISTEN \"{}\"", self.server.address.channel());
-        let client = match connected.await {
-            Ok(client) => client.batch_execute(&listen).await.map(|()| client),
-            Err(error) => Err(error),
-        };
-        match client {
-            Ok(client) => {
-                *listening = Some(client);
-                // Something may have come before the connection listened.
-                self.news.send_modify(|it| *it += 1);
-            }
-            Err(error) => {
-                tracing::warn!(error = told(&error), "no notifications; the database is polled");
-            }
-        }
     }
 }

@@ -132,10 +132,11 @@ impl Committer {
         if let Err(error) = job.admission.follows(found.map(|it| &it.head)) {
             return Some(error);
         }
-        let (found, held) = (found?, job.epoch?);
-        if found.owner == Some(self.lease.node) && found.epoch == held {
+        let found = found.filter(|_| !session.is_nil())?;
+        if found.owner == Some(self.lease.node) && Some(found.epoch) == job.epoch {
             return None;
         }
+        let held = job.epoch.unwrap_or_default();
         self.claims.forget(session);
         Some(Error::Fenced {
             session,
@@ -241,7 +242,7 @@ impl Committer {
     }
 
     async fn connect(&self) -> Result<Line, tokio_postgres::Error> {
-        let client = self.server.connect(|| ()).await?;
+        let client = self.server.connect(|_| ()).await?;
         let address = &self.server.address;
         let (schema, channel) = (address.quoted_schema(), address.channel());
         let statements = Statements::prepare(&client, &schema, &channel).await?;

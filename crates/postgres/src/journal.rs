@@ -7,16 +7,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_channel::oneshot;
 use recount_journal::{
     Actor, Admission, Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem,
-    own_append,
+    Sharing, own_append,
 };
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::address::{Address, NotAnAddress};
-use crate::claims::{self, Claims};
+use crate::claims::Claims;
 use crate::commits::Commits;
 use crate::lease::{self, Lease};
+use crate::news::News;
 use crate::options::Options;
 use crate::queue::{Job, Queue};
 use crate::reading::Reading;
@@ -35,19 +36,20 @@ const LOSSY: &str = "lossy_settings_allowed";
 /// alike, after their commit. The journal has threads of its own, so its methods work in any
 /// runtime, or in none.
 pub struct PostgresJournal {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     reading: Reading,
     commits: Arc<Commits>,
     sequencer: Arc<Sequencer>,
-    writer: Option<Arc<Writer>>,
+    pub(crate) news: Arc<News>,
+    pub(crate) writer: Option<Arc<Writer>>,
     is_closed: AtomicBool,
 }
 
 /// The parts of a journal that appends.
 pub(crate) struct Writer {
     queue: Arc<Queue>,
-    lease: Arc<Lease>,
-    claims: Arc<Claims>,
+    pub(crate) lease: Arc<Lease>,
+    pub(crate) claims: Arc<Claims>,
     committers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -64,28 +66,6 @@ impl Writer {
             claims,
             committers: Mutex::new(committers),
         }
-    }
-
-    /// Returns the epoch for an append, and claims its stream if this node does not own it.
-    async fn epoch(&self, server: &Server, append: &Append) -> Result<Option<i64>, Error> {
-        let session = append.session;
-        if session.is_nil() {
-            return Ok(None);
-        }
-        if let Some(epoch) = self.claims.epoch(session) {
-            return Ok(Some(epoch));
-        }
-        // A new stream is claimed by its first append.
-        if append.expected == 0 {
-            return Ok(None);
-        }
-        let client = server.reader().await?;
-        let schema = server.address.quoted_schema();
-        let claimed = claims::claim(&client, &schema, session, self.lease.node).await?;
-        if let Some(epoch) = claimed {
-            self.claims.note(session, epoch);
-        }
-        Ok(claimed)
     }
 }
 
@@ -105,21 +85,37 @@ impl PostgresJournal {
         Options::new(address)
     }
 
-    pub(crate) fn new(
-        server: Arc<Server>,
-        reading: Reading,
-        commits: Arc<Commits>,
-        sequencer: Arc<Sequencer>,
-        writer: Option<Arc<Writer>>,
-    ) -> Self {
+    pub(crate) fn new(server: Arc<Server>, writer: Option<Arc<Writer>>) -> Self {
+        let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
+        let news = Arc::new(News::new(Arc::clone(&server)));
+        let (ordered, told) = (Arc::clone(&sequencer), Arc::clone(&news));
         Self {
-            server,
-            reading,
-            commits,
+            reading: Reading::new(Arc::clone(&server)),
+            commits: Arc::new(Commits::new(Arc::clone(&server), ordered, told)),
             sequencer,
+            news,
             writer,
             is_closed: AtomicBool::new(false),
+            server,
         }
+    }
+
+    /// Returns the epoch for an append, and claims its stream if this node does not own it.
+    async fn epoch(&self, writer: &Writer, append: &Append) -> Result<Option<i64>, Error> {
+        let session = append.session;
+        let known = writer.claims.epoch(session);
+        // A new stream is claimed by its first append.
+        if known.is_some() || append.expected == 0 || session.is_nil() {
+            return Ok(known);
+        }
+        if self.claim(vec![session]).await?.is_empty() {
+            let owner = self.owner(session).await?;
+            return match owner {
+                Some(owner) => Err(Error::Owned { session, owner }),
+                None => Ok(None),
+            };
+        }
+        Ok(writer.claims.epoch(session))
     }
 
     /// Notes settings of the server that were accepted by name.
@@ -168,17 +164,8 @@ impl Journal for PostgresJournal {
             let writer = Arc::clone(self.writer.as_ref().ok_or(Error::ReadOnly)?);
             let admission = Admission::of(&append)?;
             writer.lease.check()?;
+            let epoch = self.epoch(&writer, &append).await?;
             let (reply, settled) = oneshot::channel();
-            let known = writer.claims.epoch(append.session);
-            let epoch = if known.is_some() || append.expected == 0 || append.session.is_nil() {
-                known
-            } else {
-                let (server, claiming) = (Arc::clone(&self.server), Arc::clone(&writer));
-                let (session, expected) = (append.session, append.expected);
-                let asked = Append::new(session, expected, Vec::new());
-                let claim = async move { claiming.epoch(&server, &asked).await };
-                self.server.run(claim).await?
-            };
             let job = Job {
                 append,
                 admission,
@@ -270,6 +257,10 @@ impl Journal for PostgresJournal {
         self.read_with(|reading| reading.keep_snapshot(session, bytes))
     }
 
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        self.writer.as_ref().map(|_| self as &dyn Sharing)
+    }
+
     fn is_durable(&self) -> bool {
         true
     }
@@ -288,9 +279,10 @@ impl Journal for PostgresJournal {
                         // A committer that panicked has closed the replies of its callers.
                         let _ = committer.await;
                     }
-                    let schema = server.address.quoted_schema();
+                    let address = &server.address;
+                    let (schema, channel) = (address.quoted_schema(), address.channel());
                     let client = server.reader().await?;
-                    lease::release(&client, &schema, writer.lease.node).await?;
+                    lease::release(&client, (&schema, &channel), writer.lease.node).await?;
                     writer.lease.lose("the journal is closed".to_owned());
                     Ok(())
                 };

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
+use crate::claims::FREE;
 use crate::error::{failed, told};
 use crate::server::Server;
 
@@ -131,7 +132,7 @@ impl Lease {
     ) -> Result<bool, tokio_postgres::Error> {
         let client = match known.take().filter(|it| !it.is_closed()) {
             Some(client) => client,
-            None => server.connect(|| ()).await?,
+            None => server.connect(|_| ()).await?,
         };
         let update = format!(
             "UPDATE {schema}.node SET until = clock_timestamp() + $2 * interval '1 microsecond'
@@ -164,9 +165,17 @@ impl Lease {
 }
 
 /// Ends a node's lease in the database, so that others need not wait for its end.
-pub(crate) async fn release(client: &Client, schema: &str, node: Uuid) -> Result<(), Error> {
-    let update = format!("UPDATE {schema}.node SET until = clock_timestamp() WHERE id = $1");
-    let update = client.execute(&update, &[&node]).await;
+pub(crate) async fn release(
+    client: &Client,
+    (schema, channel): (&str, &str),
+    node: Uuid,
+) -> Result<(), Error> {
+    let update = format!(
+        "WITH released AS (
+             UPDATE {schema}.node SET until = clock_timestamp() WHERE id = $1 RETURNING 1)
+         SELECT pg_notify($2, '{FREE}') FROM released"
+    );
+    let update = client.query(&update, &[&node, &channel]).await;
     update.map_err(failed("end the lease of this node"))?;
     Ok(())
 }

@@ -17,17 +17,20 @@
 //! ```
 //!
 //! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `lease`
-//! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer` and
-//! `commits` (positions, and who follows them), `reading`, and `journal`.
+//! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer`,
+//! `news` and `commits` (positions, and who follows them), `reading`, `commands`
+//! (requests to other nodes), `journal`, and `sharing`.
 
 mod address;
 mod batch;
 mod claims;
+mod commands;
 mod commits;
 mod committer;
 mod error;
 mod journal;
 mod lease;
+mod news;
 mod options;
 mod queue;
 mod reading;
@@ -35,6 +38,7 @@ mod schema;
 mod sequencer;
 mod server;
 mod settings;
+mod sharing;
 
 pub use address::{Address, NotAnAddress};
 pub use journal::PostgresJournal;

@@ -7,14 +7,11 @@ use recount_journal::Error;
 
 use crate::address::Address;
 use crate::committer::{COMMITTERS, Committer};
-use crate::commits::Commits;
 use crate::error::failed;
 use crate::journal::{PostgresJournal, Writer};
 use crate::lease::Lease;
 use crate::queue::Queue;
-use crate::reading::Reading;
 use crate::schema;
-use crate::sequencer::Sequencer;
 use crate::server::Server;
 use crate::settings;
 
@@ -101,14 +98,11 @@ impl Options {
 
     async fn opened(self, server: Arc<Server>) -> Result<PostgresJournal, Error> {
         let address = server.address.clone();
-        let client = server.connect(|| ()).await;
+        let client = server.connect(|_| ()).await;
         let mut client = client.map_err(failed("connect"))?;
-        let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
-        let commits = Arc::new(Commits::new(Arc::clone(&server), Arc::clone(&sequencer)));
-        let reading = Reading::new(Arc::clone(&server));
         if self.is_read_only {
             schema::check(&client, &address).await?;
-            return Ok(PostgresJournal::new(server, reading, commits, sequencer, None));
+            return Ok(PostgresJournal::new(server, None));
         }
         let lossy = settings::lossy(&client).await?;
         if lossy.iter().any(|it| !self.lossy.contains(it)) {
@@ -134,8 +128,7 @@ impl Options {
             committers.push(server.spawn(committer.run()));
         }
         let writer = Writer::new(queue, lease, claims, committers);
-        let writer = Some(Arc::new(writer));
-        let journal = PostgresJournal::new(server, reading, commits, sequencer, writer);
+        let journal = PostgresJournal::new(server, Some(Arc::new(writer)));
         journal.note_lossy(&lossy).await?;
         Ok(journal)
     }

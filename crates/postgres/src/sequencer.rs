@@ -39,7 +39,7 @@ impl Sequencer {
             let client = match known.take().filter(|it| !it.is_closed()) {
                 Some(client) => client,
                 None => {
-                    let connected = self.server.connect(|| ()).await;
+                    let connected = self.server.connect(|_| ()).await;
                     connected.map_err(crate::error::failed("connect"))?
                 }
             };

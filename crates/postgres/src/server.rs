@@ -9,6 +9,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
 use crate::address::Address;
+use crate::claims::FREE;
 use crate::error::{failed, failed_for};
 
 /// The connections for reads.
@@ -84,7 +85,7 @@ impl Server {
     /// Opens a connection for a task that keeps it. Its notifications go to `on_notification`.
     pub(crate) async fn connect(
         &self,
-        on_notification: impl Fn() + Send + 'static,
+        on_notification: impl Fn(&str) + Send + 'static,
     ) -> Result<Client, tokio_postgres::Error> {
         let (client, mut connection) = self.address.config.connect(NoTls).await?;
         self.handle.spawn(async move {
@@ -92,11 +93,12 @@ impl Server {
                 futures_util::stream::poll_fn(move |context| connection.poll_message(context));
             // The client reports an error of the connection with its next statement.
             while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
-                if let AsyncMessage::Notification(_) = message {
-                    on_notification();
+                if let AsyncMessage::Notification(it) = message {
+                    on_notification(it.payload());
                 }
             }
-            on_notification();
+            // What came since is lost, so everything is news.
+            on_notification(FREE);
         });
         Ok(client)
     }

@@ -4,20 +4,21 @@
 //! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
 //! requests, and `leaves` standing leaves; `call_end` reads the outcome of an ended call; `pausing`
-//! is the stop switch; `claiming` and `claim` let clients run calls; `erasing` deletes keys and
+//! is the stop switch; `claims` lets clients run calls; `elsewhere` sends what
+//! is asked to the process that owns the session; `erasing` deletes keys and
 //! records nothing in a session.
 
 mod answering;
 pub(super) mod answering_many;
 pub(super) mod call_end;
 mod cancelling;
-mod claim;
-pub(super) mod claiming;
+pub(super) mod claims;
 mod client_messages;
 mod client_responses;
 pub(super) mod closing;
 pub(in crate::engine) mod desk;
 mod desk_turn;
+mod elsewhere;
 mod erasing;
 mod following;
 mod leaves;

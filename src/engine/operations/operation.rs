@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::claiming::{ClientAction, command_of};
+use super::claims::claiming::{ClientAction, command_of};
 use super::desk::Desk;
 use super::reconciling::reconciles;
 use super::responding::supplies_json;
@@ -178,28 +178,6 @@ pub enum Operated {
     OnRecordBut(OnRecord, Error),
 }
 
-impl Engine {
-    /// Carries out an operation, through the session's task or, without its agent, through the
-    /// desk.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRequest`], [`Error::HookMissing`] and [`Error::UnknownAgent`], which record
-    /// nothing. After any other error, such as [`Error::Stopped`], the operation may be recorded.
-    pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Executor::Engine(self).operate(operation, by).await
-    }
-}
-
-impl Desk {
-    /// Records an operation, and starts nothing.
-    ///
-    /// # Errors
-    /// Those of [`Engine::operate`].
-    pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        Executor::Desk(self).operate(operation, by).await
-    }
-}
-
 /// The executor of an operation: an engine or a desk.
 pub(super) enum Executor<'a> {
     Engine(&'a Engine),
@@ -207,7 +185,11 @@ pub(super) enum Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
+    pub(super) async fn operate(
+        &self,
+        operation: Operation,
+        by: Actor,
+    ) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
         let tool = match call {
             Some(call) => self.ledger().tool_of(session, call).await?,
@@ -265,7 +247,7 @@ impl Executor<'_> {
     }
 
     /// Returns the session of an operation, and the record of its call, if it is about one.
-    async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
+    pub(super) async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
         match operation {
             Operation::Answer { request, .. } => {
                 let named = self.ledger().journal().request(request.0).await?;

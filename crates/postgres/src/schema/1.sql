@@ -69,6 +69,7 @@ CREATE TABLE {schema}.work (
     PRIMARY KEY (session, item)
 ) PARTITION BY HASH (session);
 CREATE INDEX work_of_kind ON {schema}.work (kind, session, item);
+CREATE INDEX work_flagged ON {schema}.work (session) WHERE flags <> 0;
 CREATE INDEX work_due ON {schema}.work (deadline_us, session, item) WHERE deadline_us IS NOT NULL;
 
 -- The request ids of all items that ever were, so that a late answer finds its question.
@@ -77,6 +78,18 @@ CREATE TABLE {schema}.request (
     session uuid   NOT NULL,
     item    bigint NOT NULL
 ) PARTITION BY HASH (request);
+
+-- Requests to the owners of sessions. A request without a reply waits, or is under way at `taker`.
+CREATE TABLE {schema}.command (
+    session uuid NOT NULL,
+    id      uuid NOT NULL,
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    taker   uuid,
+    request text NOT NULL,
+    reply   text,
+    PRIMARY KEY (session, id)
+) PARTITION BY HASH (session);
+CREATE INDEX command_open ON {schema}.command (session) WHERE reply IS NULL;
 
 -- Folded sessions. They may be lost at any time, so they cost no write-ahead log.
 CREATE UNLOGGED TABLE {schema}.snapshot (
@@ -90,7 +103,7 @@ DECLARE
     parts constant integer := 8;
     parent text;
 BEGIN
-    FOREACH parent IN ARRAY ARRAY['head', 'append', 'object', 'work', 'request'] LOOP
+    FOREACH parent IN ARRAY ARRAY['head', 'append', 'object', 'work', 'request', 'command'] LOOP
         FOR part IN 0 .. parts - 1 LOOP
             EXECUTE format(
                 'CREATE TABLE %s.%I PARTITION OF %s.%I FOR VALUES WITH (MODULUS %s, REMAINDER %s)',

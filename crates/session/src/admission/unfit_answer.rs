@@ -1,5 +1,7 @@
 //! Defects of answers that only an entry point can find.
 
+use serde::{Deserialize, Serialize};
+
 use crate::values::id::SessionId;
 use crate::values::object::ObjectHash;
 
@@ -7,7 +9,7 @@ use crate::values::object::ObjectHash;
 ///
 /// Only the entry point can find it, because it knows the text of the answer, the schemas, and the
 /// record of the question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnfitAnswer {
     /// The answer is neither an approval nor a denial.
     Malformed {

@@ -3,7 +3,7 @@
 use super::requests::{Failed, actor};
 use crate::control::{Items, Problem, Refusal, Reply, Request, checked};
 use crate::engine::error::Error;
-use crate::engine::operations::claiming::{ClaimRequest, ClientAction};
+use crate::engine::operations::claims::claiming::{ClaimRequest, ClientAction};
 use crate::engine::operations::operation::Operation;
 use crate::engine::serving::engine::Engine;
 use crate::session::Lease;

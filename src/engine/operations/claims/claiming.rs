@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::desk::Desk;
-use super::operation::Executor;
+use super::super::desk::Desk;
+use super::super::operation::Executor;
 use crate::engine::error::Error;
 use crate::engine::inputs::relay::RELAYED;
 use crate::engine::serving::engine::Engine;
@@ -297,7 +297,7 @@ impl Desk {
 }
 
 /// Returns the command of a client about a claim. Only the record of an ended call has its tool.
-pub(super) async fn command_of(
+pub(in crate::engine::operations) async fn command_of(
     ledger: &Ledger,
     key: ClaimKey,
     action: ClientAction,

@@ -3,7 +3,7 @@
 use recount_journal::OpenItem;
 
 use super::claiming::ClaimRequest;
-use super::operation::Executor;
+use super::super::operation::Executor;
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;

@@ -1,0 +1,104 @@
+//! Requests to the owner of a stream, as rows that it takes and answers.
+
+use recount_journal::{Asked, Error};
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use crate::claims::FREE;
+use crate::error::failed;
+
+/// The maximum number of requests that a node takes at a time.
+const PAGE: usize = 64;
+
+/// The names in the statements: the schema, and the channel of notifications.
+pub(crate) type Names<'n> = (&'n str, &'n str);
+
+/// Stores a request, and removes old ones of the same stream.
+pub(crate) async fn ask(
+    client: &Client,
+    (schema, channel): Names<'_>,
+    session: Uuid,
+    request: &str,
+) -> Result<Uuid, Error> {
+    let id = Uuid::new_v4();
+    let insert = format!(
+        "WITH old AS (
+             DELETE FROM {schema}.command WHERE session = $1 AND reply IS NOT NULL
+                 AND at < clock_timestamp() - interval '1 hour'
+         ), asked AS (
+             INSERT INTO {schema}.command (session, id, request) VALUES ($1, $2, $3) RETURNING 1)
+         SELECT pg_notify($4, '{FREE}') FROM asked"
+    );
+    let insert = client.query(&insert, &[&session, &id, &request, &channel]).await;
+    insert.map_err(failed("ask the owner of a session"))?;
+    Ok(id)
+}
+
+/// Takes the requests to the streams of a node that no other living node has taken.
+pub(crate) async fn asked(client: &Client, schema: &str, node: Uuid) -> Result<Vec<Asked>, Error> {
+    let update = format!(
+        "UPDATE {schema}.command c SET taker = $1
+         FROM (SELECT c.session, c.id, c.taker IS NOT NULL AS again
+               FROM {schema}.command c JOIN {schema}.head h ON h.session = c.session
+               WHERE c.reply IS NULL AND h.owner = $1 AND (c.taker IS NULL
+                   OR (c.taker <> $1 AND NOT EXISTS (SELECT FROM {schema}.node n
+                       WHERE n.id = c.taker AND n.until > clock_timestamp())))
+               ORDER BY c.at LIMIT {PAGE} FOR UPDATE OF c SKIP LOCKED) s
+         WHERE c.session = s.session AND c.id = s.id
+         RETURNING c.session, c.id, c.request, s.again,
+             (extract(epoch FROM c.at) * 1000000)::bigint"
+    );
+    let rows = client.query(&update, &[&node]).await;
+    let rows = rows.map_err(failed("take requests"))?;
+    let asked = rows.iter().map(|row| Asked {
+        session: row.get(0),
+        id: row.get(1),
+        request: row.get(2),
+        again: row.get(3),
+        at_us: row.get(4),
+    });
+    Ok(asked.collect())
+}
+
+/// Stores the reply to a request, or puts the request back without one.
+pub(crate) async fn reply(
+    client: &Client,
+    (schema, channel): Names<'_>,
+    (session, id): (Uuid, Uuid),
+    reply: Option<&str>,
+) -> Result<(), Error> {
+    let update = format!(
+        "WITH replied AS (
+             UPDATE {schema}.command
+             SET reply = $3::text, taker = CASE WHEN $3::text IS NULL THEN NULL ELSE taker END
+             WHERE session = $1 AND id = $2 RETURNING 1)
+         SELECT pg_notify($4, '{FREE}') FROM replied"
+    );
+    let update = client.query(&update, &[&session, &id, &reply, &channel]).await;
+    update.map_err(failed("reply to a request"))?;
+    Ok(())
+}
+
+/// Returns the reply to a request, if it has one.
+pub(crate) async fn replied(
+    client: &Client,
+    schema: &str,
+    (session, id): (Uuid, Uuid),
+) -> Result<Option<String>, Error> {
+    let select = format!("SELECT reply FROM {schema}.command WHERE session = $1 AND id = $2");
+    let row = client.query_opt(&select, &[&session, &id]).await;
+    let row = row.map_err(failed("read a reply"))?;
+    Ok(row.and_then(|row| row.get(0)))
+}
+
+/// Removes a request that no node has taken. Returns false if one has.
+pub(crate) async fn withdraw(
+    client: &Client,
+    schema: &str,
+    (session, id): (Uuid, Uuid),
+) -> Result<bool, Error> {
+    let delete =
+        format!("DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND taker IS NULL");
+    let delete = client.execute(&delete, &[&session, &id]).await;
+    Ok(delete.map_err(failed("withdraw a request"))? == 1)
+}

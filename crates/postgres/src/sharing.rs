@@ -1,0 +1,158 @@
+//! The ownership of streams, as the engine sees it.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use recount_journal::{Asked, BoxFuture, Error, Sharing, Unowned};
+use uuid::Uuid;
+
+use crate::claims::{self, OwnedSearch};
+use crate::commands;
+use crate::journal::PostgresJournal;
+
+impl PostgresJournal {
+    /// Runs statements on a connection for reads, with the names of the schema and the channel.
+    fn with_client<'j, T, R>(
+        &'j self,
+        run: impl FnOnce(Object, (String, String)) -> R + Send + 'static,
+    ) -> BoxFuture<'j, Result<T, Error>>
+    where
+        T: Send + 'static,
+        R: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let server = Arc::clone(&self.server);
+        Box::pin(self.server.run(async move {
+            let names = (server.address.quoted_schema(), server.address.channel());
+            run(server.reader().await?, names).await
+        }))
+    }
+}
+
+impl Sharing for PostgresJournal {
+    fn node(&self) -> &str {
+        self.writer.as_ref().map_or("", |writer| &writer.lease.name)
+    }
+
+    fn claim(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>> {
+        Box::pin(async move {
+            let writer = Arc::clone(self.writer.as_ref().ok_or(Error::ReadOnly)?);
+            writer.lease.check()?;
+            let is_known = |session: &Uuid| writer.claims.epoch(*session).is_some();
+            let (mut owned, sought): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_known);
+            if sought.is_empty() {
+                return Ok(owned);
+            }
+            let server = Arc::clone(&self.server);
+            let claimed = self.server.run(async move {
+                let client = server.reader().await?;
+                let schema = server.address.quoted_schema();
+                let claimed = claims::claim(&client, &schema, &sought, writer.lease.node).await?;
+                for (session, epoch) in &claimed {
+                    writer.claims.note(*session, *epoch);
+                }
+                Ok(claimed)
+            });
+            owned.extend(claimed.await?.into_iter().map(|(session, _)| session));
+            Ok(owned)
+        })
+    }
+
+    fn release(&self, session: Uuid) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(writer) = self.writer.clone() else {
+                return;
+            };
+            // First, so that an append from now on claims the stream again.
+            let Some(epoch) = writer.claims.forget(session) else {
+                return;
+            };
+            let server = Arc::clone(&self.server);
+            let released = self.server.run(async move {
+                let client = server.reader().await?;
+                let (schema, channel) = (server.address.quoted_schema(), server.address.channel());
+                let node = writer.lease.node;
+                claims::release(&client, (&schema, &channel), (session, epoch), node).await
+            });
+            if let Err(error) = released.await {
+                tracing::warn!(%session, %error, "a session could not be released");
+            }
+        })
+    }
+
+    fn owner(&self, session: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            claims::owner(&client, &schema, session).await
+        })
+    }
+
+    fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
+        let sought = OwnedSearch {
+            kinds: sought.kinds.iter().map(ToString::to_string).collect(),
+            flags: i64::from(sought.flags),
+            due_us: sought.due_us,
+            after: sought.after.unwrap_or(Uuid::nil()),
+            limit: i64::try_from(sought.limit).unwrap_or(i64::MAX),
+        };
+        self.with_client(move |client, (schema, _)| async move {
+            claims::unowned(&client, &schema, sought).await
+        })
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        let news = Arc::clone(&self.news);
+        Box::pin(async move {
+            let mut free = news.free();
+            let waiting = self.server.run(async move {
+                news.wait(&mut free).await;
+                Ok(())
+            });
+            // An error is the close.
+            let _ = waiting.await;
+        })
+    }
+
+    fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>> {
+        self.with_client(move |client, names| async move {
+            let names = (names.0.as_str(), names.1.as_str());
+            commands::ask(&client, names, session, &request).await
+        })
+    }
+
+    fn asked(&self) -> BoxFuture<'_, Result<Vec<Asked>, Error>> {
+        let Some(writer) = &self.writer else {
+            return Box::pin(async { Ok(Vec::new()) });
+        };
+        let node = writer.lease.node;
+        self.with_client(move |client, (schema, _)| async move {
+            commands::asked(&client, &schema, node).await
+        })
+    }
+
+    fn reply(
+        &self,
+        session: Uuid,
+        id: Uuid,
+        reply: Option<String>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        self.with_client(move |client, names| async move {
+            let names = (names.0.as_str(), names.1.as_str());
+            commands::reply(&client, names, (session, id), reply.as_deref()).await
+        })
+    }
+
+    fn replied(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            commands::replied(&client, &schema, (session, id)).await
+        })
+    }
+
+    fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            commands::withdraw(&client, &schema, (session, id)).await
+        })
+    }
+
+    fn lease(&self) -> Result<(), Error> {
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.lease.check())
+    }
+}

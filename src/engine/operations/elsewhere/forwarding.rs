@@ -1,0 +1,128 @@
+//! The way of an operation to the process that owns its session.
+
+use std::time::Duration;
+
+use recount_journal::{Error as JournalError, Sharing};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::super::desk::Desk;
+use super::super::operation::{Executor, Operated, Operation};
+use super::wire::{Outcome, Sendable, Sent};
+use crate::engine::error::Error;
+use crate::engine::serving::engine::Engine;
+use crate::ledger;
+use crate::session::{Actor, SessionId};
+
+/// The time for which an operation waits for the owner of its session.
+const WITHIN: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Carries out an operation, through the session's task or, without its agent, through the
+    /// desk. In a journal that several processes write, the owner of the session carries it out.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRequest`], [`Error::HookMissing`] and [`Error::UnknownAgent`], which record
+    /// nothing. After any other error, such as [`Error::Stopped`], the operation may be recorded.
+    pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
+        Executor::Engine(self).operate_anywhere(operation, by).await
+    }
+}
+
+impl Desk {
+    /// Records an operation, and starts nothing. In a journal that several processes write, the
+    /// owner of the session carries it out.
+    ///
+    /// # Errors
+    /// Those of [`Engine::operate`].
+    pub async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
+        Executor::Desk(self).operate_anywhere(operation, by).await
+    }
+}
+
+/// What became of an operation that was sent.
+enum Way {
+    Done(Outcome),
+    /// No process took it, and it was withdrawn: the session may have no owner now.
+    Withdrawn,
+}
+
+impl Executor<'_> {
+    async fn operate_anywhere(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
+        let journal = self.ledger().journal().clone();
+        let Some(sharing) = journal.sharing() else {
+            return self.operate(operation, by).await;
+        };
+        let until = Instant::now() + WITHIN;
+        loop {
+            let done = self.operate(operation.clone(), by.clone()).await;
+            let owned = match done {
+                Err(error) if error.is_owned() => error,
+                done => return done,
+            };
+            let (session, _) = self.about(&operation).await?;
+            let sent = Sent {
+                operation: Sendable::of(operation.clone(), &by),
+                by: by.clone(),
+            };
+            let unwritable = |source| ledger::Error::Unwritable { session, source };
+            let text = serde_json::to_string(&sent).map_err(unwritable)?;
+            match send(sharing, session, text, until).await? {
+                Way::Done(outcome) => return operated(session, outcome),
+                Way::Withdrawn if until <= Instant::now() => return Err(owned),
+                Way::Withdrawn => {}
+            }
+        }
+    }
+}
+
+/// Sends an operation to the owner of a session, and waits for the outcome.
+async fn send(
+    sharing: &dyn Sharing,
+    session: SessionId,
+    text: String,
+    until: Instant,
+) -> Result<Way, Error> {
+    let id: Uuid = sharing.ask(session.0, text).await?;
+    loop {
+        if let Some(reply) = sharing.replied(session.0, id).await? {
+            let outcome = serde_json::from_str(&reply);
+            let unreadable = |error: serde_json::Error| Outcome::Failed(error.to_string());
+            return Ok(Way::Done(outcome.unwrap_or_else(unreadable)));
+        }
+        let is_late = until <= Instant::now();
+        if (is_late || sharing.owner(session.0).await?.is_none())
+            && sharing.withdraw(session.0, id).await?
+        {
+            return Ok(Way::Withdrawn);
+        }
+        if is_late {
+            let cause = "its owner has not told what became of the request".to_owned();
+            let session = session.to_owned();
+            return Err(Error::Stopped { session, cause });
+        }
+        sharing.changed().await;
+    }
+}
+
+fn operated(session: SessionId, outcome: Outcome) -> Result<Operated, Error> {
+    match outcome {
+        Outcome::OnRecord(it) => Ok(Operated::OnRecord(it)),
+        Outcome::OnRecordBut(it, cause) => {
+            let error = Error::Stopped { session, cause };
+            Ok(Operated::OnRecordBut(it, error))
+        }
+        Outcome::Refused(refusal) => Ok(Operated::Refused(refusal)),
+        Outcome::Failed(cause) => Err(Error::Stopped { session, cause }),
+    }
+}
+
+impl Error {
+    /// True if another process owns the session, and nothing was recorded.
+    pub(in crate::engine) fn is_owned(&self) -> bool {
+        matches!(
+            self,
+            Error::Ledger(ledger::Error::Journal(JournalError::Owned { .. }))
+        )
+    }
+}

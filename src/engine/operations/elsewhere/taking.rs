@@ -1,0 +1,92 @@
+//! Operations that other processes sent to the owner of a session.
+
+use std::sync::Arc;
+
+use recount_journal::{Asked, Journal};
+
+use super::super::operation::{Executor, Operated};
+use super::wire::{Outcome, Sent};
+use crate::control::{OnRecord, Refusal};
+use crate::engine::error::{Error, causes};
+use crate::engine::serving::engine::Engine;
+use crate::session::Actor;
+
+/// The difference between the clocks of two processes that is expected, in microseconds.
+const CLOCKS_DIFFER_US: i64 = 60_000_000;
+
+impl Engine {
+    /// Carries out what other processes ask of the sessions that this one owns. Each operation has
+    /// a task of its own, since it may wait for a session.
+    pub(in crate::engine) async fn take_requests(&self) -> Result<(), Error> {
+        let journal = self.ledger().journal().clone();
+        let Some(sharing) = journal.sharing() else {
+            return Ok(());
+        };
+        for asked in sharing.asked().await? {
+            let (engine, journal) = (self.clone(), journal.clone());
+            tokio::spawn(async move { engine.answer_request(journal, asked).await });
+        }
+        Ok(())
+    }
+
+    async fn answer_request(self, journal: Arc<dyn Journal>, asked: Asked) {
+        let reply = match self.carry_out(&asked).await {
+            // The session was released meanwhile. Its next owner takes the request.
+            Err(error) if error.is_owned() => None,
+            Ok(outcome) => Some(outcome),
+            Err(error) => Some(Outcome::Failed(causes(&error))),
+        };
+        let reply = reply.map(|it| {
+            // Every part of it was read from JSON, or is text.
+            serde_json::to_string(&it).unwrap_or_default()
+        });
+        let Some(sharing) = journal.sharing() else {
+            return;
+        };
+        // After the lease, another process may take the request.
+        while sharing.lease().is_ok() {
+            let told = sharing.reply(asked.session, asked.id, reply.clone()).await;
+            let Err(error) = told else {
+                return;
+            };
+            tracing::warn!(session = %asked.session, %error, "a request has no reply yet");
+            sharing.changed().await;
+        }
+    }
+
+    async fn carry_out(&self, asked: &Asked) -> Result<Outcome, Error> {
+        let sent: Sent = match serde_json::from_str(&asked.request) {
+            Ok(sent) => sent,
+            Err(error) => return Ok(Outcome::Failed(error.to_string())),
+        };
+        let by = sent.by;
+        let operation = match sent.operation.operation() {
+            Ok(operation) => operation,
+            Err(cause) => return Ok(Outcome::Failed(cause)),
+        };
+        let operated = Executor::Engine(self).operate(operation, by.clone()).await?;
+        Ok(match operated {
+            Operated::Refused(refusal) => match carried_out_before(asked, &by, &refusal) {
+                Some(on_record) => Outcome::OnRecord(on_record),
+                None => Outcome::Refused(refusal),
+            },
+            other => Outcome::of(other),
+        })
+    }
+}
+
+/// Returns the record of an operation that a process carried out before it died.
+fn carried_out_before(asked: &Asked, by: &Actor, refusal: &Refusal) -> Option<OnRecord> {
+    let (seq, at) = (refusal.at?, refusal.at_us?);
+    let is_ours = asked.again && refusal.by.as_ref() == Some(by);
+    (is_ours && asked.at_us <= at.0.saturating_add(CLOCKS_DIFFER_US)).then(|| OnRecord {
+        session: refusal.session,
+        seq,
+        tool: String::new(),
+        by: by.clone(),
+        attempts: 0,
+        late: false,
+        until: None,
+        missing: 0,
+    })
+}
