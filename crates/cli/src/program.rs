@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 use crate::audit::{Audit, Evidence, Reads};
@@ -201,6 +202,11 @@ pub(crate) fn run() -> ExitCode {
 /// Ends the program after a wrong command line. The message repeats words of it, which may be
 /// addresses with passwords.
 fn misused(error: &clap::Error) -> ! {
+    // With its code, as the failure of a command.
+    if let Some(ContextValue::String(message)) = error.get(ContextKind::Custom) {
+        let _ = std::io::stderr().write_all(message.as_bytes());
+        std::process::exit(error.exit_code());
+    }
     let has_password = |it: &str| without_password(it) != it;
     if !std::env::args_os().any(|it| has_password(&it.to_string_lossy())) {
         error.exit();

@@ -61,7 +61,10 @@ pub(super) fn postgres(file: &Section<'_>) -> PostgresSettings {
     let settings = PostgresSettings {
         journal_env,
         journal_file,
-        ..file.section("postgres").map(|it| section(&it)).unwrap_or_default()
+        ..file
+            .section("postgres")
+            .map(|it| section(&it))
+            .unwrap_or_default()
     };
     let has_journal = file.node("journal").is_some();
     let second = match (&settings.journal_env, &settings.journal_file) {

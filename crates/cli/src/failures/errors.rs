@@ -61,8 +61,8 @@ impl From<journal::Error> for Failure {
             }
             journal::Error::Missing { path } => Failure::no_journal(&path),
             journal::Error::Owned { .. } => Failure::new(OWNED, what).advice(
-                "ask the node that owns the session: by its HTTP API, its pages, or its control \
-                 socket; `recount log ADDRESS SESSION` reads it from anywhere",
+                "the node that owns the session did not take the request in time; try again, or \
+                 ask that node by its HTTP API or its pages",
             ),
             journal::Error::Fenced { .. } => Failure::new("fenced", what)
                 .advice("another node has the session now; check its log before you retry"),

@@ -262,7 +262,10 @@ fn side(text: &str, same: Option<&Location>) -> Result<Side, Failure> {
 /// The address and the session of ADDRESS:SESSION. A port is before the name of the database.
 fn of_address(text: &str) -> (&str, Option<&str>) {
     let is_id = |it: &str| it.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    let has_database = |it: &str| it.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    let has_database = |it: &str| {
+        it.split_once("://")
+            .is_some_and(|(_, rest)| rest.contains('/'))
+    };
     match text.rsplit_once(':') {
         Some((address, session)) if is_id(session) && has_database(address) => {
             (address, Some(session))
@@ -296,7 +299,11 @@ mod tests {
     #[test]
     fn port_of_an_address_is_no_session() {
         for (text, address, session) in [
-            ("postgres://u@h:5432/d:018f2c", "postgres://u@h:5432/d", Some("018f2c")),
+            (
+                "postgres://u@h:5432/d:018f2c",
+                "postgres://u@h:5432/d",
+                Some("018f2c"),
+            ),
             ("postgres://u@h:5432/d", "postgres://u@h:5432/d", None),
             ("postgres://h:5432", "postgres://h:5432", None),
         ] {

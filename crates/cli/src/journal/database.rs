@@ -59,7 +59,7 @@ impl Database {
 
     /// Opens the journal to read it. Adds no record.
     pub(crate) fn reading(&self) -> Result<Arc<dyn Journal>, Failure> {
-        opened(self.options().read_only())
+        self.opened(self.options().read_only())
     }
 
     /// Opens an existing journal to add records, as a desk that owns sessions until it is closed.
@@ -74,7 +74,7 @@ impl Database {
     /// Opens the journal to add records. Its tables are made if there are none.
     pub(crate) fn made(&self) -> Result<Arc<dyn Journal>, Failure> {
         let name = format!("command {}", std::process::id());
-        opened(lossy_of_environment(self.options().node(name).lease(LEASE)))
+        self.opened(lossy_of_environment(self.options().node(name).lease(LEASE)))
     }
 
     /// Opens the journal for a service. Its tables are made if there are none.
@@ -88,11 +88,29 @@ impl Database {
             options = options.lease(lease);
         }
         let allowed = settings.allow_lossy.into_iter();
-        opened(allowed.fold(options, Options::allow_lossy))
+        self.opened(allowed.fold(options, Options::allow_lossy))
     }
 
     fn options(&self) -> Options {
         PostgresJournal::options(self.address.clone())
+    }
+
+    fn opened(&self, options: Options) -> Result<Arc<dyn Journal>, Failure> {
+        options
+            .open()
+            .map(|it| Arc::new(it) as Arc<dyn Journal>)
+            .map_err(|error| {
+                let of_server = matches!(error, Error::Io { .. } | Error::Lossy { .. });
+                let failure = Failure::from(error);
+                match of_server {
+                    // Its own text does not name the server.
+                    true => Failure {
+                        what: format!("{self}: {}", failure.what),
+                        ..failure
+                    },
+                    false => failure,
+                }
+            })
     }
 }
 
@@ -100,10 +118,6 @@ fn lossy_of_environment(options: Options) -> Options {
     let given = std::env::var(ALLOW_LOSSY).unwrap_or_default();
     let given = given.split(';').map(str::trim).filter(|it| !it.is_empty());
     given.fold(options, Options::allow_lossy)
-}
-
-fn opened(options: Options) -> Result<Arc<dyn Journal>, Failure> {
-    Ok(Arc::new(options.open()?))
 }
 
 impl fmt::Display for Database {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{TypedValueParser, ValueParserFactory};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 use super::Database;
@@ -109,7 +109,8 @@ impl PartialEq for Location {
     }
 }
 
-/// The parser of a location on a command line. Its error does not repeat the text.
+/// The parser of a location on a command line. Its error does not repeat the text, and has the
+/// message of the failure as its custom context.
 #[derive(Clone)]
 pub(crate) struct LocationParser;
 
@@ -135,9 +136,11 @@ impl TypedValueParser for LocationParser {
             return Err(clap::Error::raw(ErrorKind::InvalidValue, what).with_cmd(command));
         }
         Location::read(value).map_err(|failure| {
-            let advice = failure.advice.map(|it| format!("\n  help: {it}"));
-            let what = format!("{}{}\n", failure.what, advice.unwrap_or_default());
-            clap::Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
+            let kind = ErrorKind::ValueValidation;
+            let mut error = clap::Error::raw(kind, format!("{}\n", failure.what)).with_cmd(command);
+            let whole = ContextValue::String(failure.message());
+            error.insert(ContextKind::Custom, whole);
+            error
         })
     }
 }
@@ -171,7 +174,13 @@ mod tests {
 
     #[test]
     fn text_without_a_scheme_is_a_path() {
-        for text in ["j", "./postgres", "postgres:", "http://h/p", "a/postgres://b"] {
+        for text in [
+            "j",
+            "./postgres",
+            "postgres:",
+            "http://h/p",
+            "a/postgres://b",
+        ] {
             let read = Location::read(OsStr::new(text)).unwrap();
             assert_eq!(read.path(), Some(Path::new(text)));
         }
@@ -181,7 +190,10 @@ mod tests {
     fn masked_text_has_no_password() {
         for (text, shown) in [
             ("postgres://u:se/c@ret@h/d", "postgres://u:***@h/d"),
-            ("--journal=postgresql://u:s@h", "--journal=postgresql://u:***@h"),
+            (
+                "--journal=postgresql://u:s@h",
+                "--journal=postgresql://u:***@h",
+            ),
             ("postgres://u@h/d?password=s", "postgres://u:***@h/d?…"),
             ("postgres://h/d", "postgres://h/d"),
             ("plain", "plain"),
@@ -208,7 +220,11 @@ mod tests {
             Ok(location) => {
                 let failure = location.files("repair", "use its own tools").unwrap_err();
                 assert_eq!(failure.code, NOT_FOR_DATABASES);
-                assert!(!failure.message().contains("secret"), "{}", failure.message());
+                assert!(
+                    !failure.message().contains("secret"),
+                    "{}",
+                    failure.message()
+                );
             }
             Err(failure) => assert!(failure.what.contains("feature `postgres`")),
         }

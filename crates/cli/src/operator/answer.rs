@@ -350,6 +350,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     }
     let next = match (recorded.service, confirmed, anew) {
         (Some(pid), _, _) => format!("Recorded by the running service (pid {pid})."),
+        (None, _, None) if recorded.is_in_database => on_record::IN_DATABASE.to_owned(),
         (None, true, None) => "The call starts when a process serves the session again.".to_owned(),
         (None, true, Some(_)) => return screen.flush(),
         (None, false, _) => "The model is told when a process serves the session again.".to_owned(),

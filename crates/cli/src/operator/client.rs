@@ -262,6 +262,7 @@ fn show(
     screen.toned(Tone::Good, &one_line(&text))?;
     match (recorded.service, next) {
         (Some(pid), _) => screen.line(&format!("Recorded by the running service (pid {pid}).")),
+        (None, Some(_)) if recorded.is_in_database => screen.line(on_record::IN_DATABASE),
         (None, Some(next)) => screen.line(next),
         (None, None) => Ok(()),
     }

@@ -8,6 +8,10 @@ use crate::terminal::{Screen, Tone};
 use recount::control::OnRecord;
 use recount_telling::one_line;
 
+/// The line below an operation in a database.
+pub(super) const IN_DATABASE: &str =
+    "Recorded in the database: a node that has the agent goes on with it.";
+
 /// A recorded operation.
 pub(super) struct Recorded<T> {
     /// The subject of the operation.
@@ -76,6 +80,7 @@ impl<T> Recorded<T> {
         screen.toned(Tone::Good, &one_line(text))?;
         screen.line(&match self.service {
             Some(pid) => format!("Recorded by the running service (pid {pid})."),
+            None if self.is_in_database => IN_DATABASE.to_owned(),
             None => "The model is told when a process serves the session again.".to_owned(),
         })
     }

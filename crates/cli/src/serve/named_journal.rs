@@ -43,6 +43,8 @@ fn read<T>(place: &Given<T>, text: &str) -> Result<Given<Location>, Mistake> {
             place: place.place.clone(),
             field: place.field.clone(),
         }),
-        Location::Path(_) => Err(place.mistake("expected an address as postgres://…, found a path")),
+        Location::Path(_) => {
+            Err(place.mistake("expected an address as postgres://…, found a path"))
+        }
     }
 }

@@ -18,8 +18,8 @@ use crate::failures::{Exit, Failure, IN_USE};
 use crate::files::destination;
 use crate::journal::{Location, PATIENCE, opening, os_user};
 use recount::engine::{Engine, Error, PROGRAM};
-use recount_server::{Access, Rates, Service, TokenStore};
 use recount_journal::Journal;
+use recount_server::{Access, Rates, Service, TokenStore};
 use recount_telling::{one_line, shown};
 
 /// The access: tokens, other parties, and on loopback also the user who starts the service.
