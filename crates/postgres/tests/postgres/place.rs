@@ -50,11 +50,15 @@ impl Drop for Place {
     fn drop(&mut self) {
         let (server, schema) = (self.server.clone(), self.schema.clone());
         let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.unwrap().block_on(async move {
                 let (client, connection) = tokio_postgres::connect(&server, NoTls).await?;
                 tokio::spawn(connection);
-                client.batch_execute(&format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE")).await
+                client
+                    .batch_execute(&format!("DROP SCHEMA IF EXISTS \"{schema}\" CASCADE"))
+                    .await
             })
         });
         // What is left is dropped with the server.
