@@ -22,6 +22,34 @@ pub enum Error {
         /// The last seq in the journal.
         actual: u64,
     },
+    /// Another node owns the stream, and its lease is valid. Nothing was written.
+    #[error("session {session} is owned by node {owner}, whose lease is valid; nothing was written")]
+    Owned {
+        /// The stream.
+        session: Uuid,
+        /// The name of the node.
+        owner: String,
+    },
+    /// Another node has owned the stream since, so the database refused the append. Stop, as after
+    /// a conflict.
+    #[error(
+        "this node owned session {session} in epoch {held}, which is {current} now; nothing was \
+         written"
+    )]
+    Fenced {
+        /// The stream.
+        session: Uuid,
+        /// The epoch in which this node owned it.
+        held: u64,
+        /// The epoch in the database.
+        current: u64,
+    },
+    /// The server that stores the journal may lose acknowledged appends. Nothing was written.
+    #[error("the database may lose acknowledged appends: {}", settings.join(", "))]
+    Lossy {
+        /// The settings at fault, each as `name = value`.
+        settings: Vec<String>,
+    },
     /// A record does not name its predecessor.
     #[error(
         "record {seq} of session {session} names {found} as its predecessor instead of {expected}"

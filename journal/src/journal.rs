@@ -7,7 +7,7 @@ use std::thread::{self, Thread};
 
 use uuid::Uuid;
 
-use crate::{Append, Error, Hash, Head, Line, OpenItem};
+use crate::{Append, Error, Hash, Head, Line, OpenItem, Sharing};
 
 /// A future on the heap, so that the trait can be used behind `dyn` and without a runtime.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -286,6 +286,11 @@ pub trait Journal: Send + Sync + 'static {
     /// [`Error::Io`] if the system cannot report the free space.
     fn space(&self) -> Result<Option<Space>, Error> {
         Ok(None)
+    }
+
+    /// The ownership of streams, if several processes write the journal. By default one does.
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        None
     }
 
     /// True if acknowledged appends outlive the process.

@@ -11,6 +11,7 @@ mod maintenance;
 mod memory;
 mod records;
 pub mod seal;
+mod sharing;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -31,6 +32,8 @@ pub use maintenance::read_export::read_export;
 pub use maintenance::repair::{Damage, Hurt, Remedy, RepairOptions, Repaired, repair};
 pub use maintenance::{backup, verify};
 pub use memory::MemoryJournal;
+#[doc(hidden)]
+pub use records::admission::Admission;
 pub use records::append::{Append, Durability, Head, Object, OpenItem, WorkChange};
 pub use records::draft::Draft;
 pub use records::export_lines::{Trailer, TrailerHead};
@@ -39,4 +42,5 @@ pub use records::line::Line;
 pub use records::outline::Outline;
 pub use records::record::{Actor, Record};
 pub use recount_text::json::Unreadable;
+pub use sharing::{Sharing, Unowned};
 pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress, own_append};

@@ -15,6 +15,7 @@ mod leaves;
 mod line;
 mod listing;
 mod own_stream;
+mod owning;
 mod parent_call;
 mod passed_calls;
 mod pause_target;

@@ -10,18 +10,20 @@ use crate::{Append, Error, Hash, Head, Line, Object, OpenItem, WorkChange};
 
 /// The conditions under which a well-formed append may follow its stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Admission {
+pub struct Admission {
     session: Uuid,
     expected: u64,
-    prev: Hash,
-    at_us: i64,
+    /// The predecessor hash in the first record.
+    pub prev: Hash,
+    /// The time of the first record, in microseconds since 1970.
+    pub at_us: i64,
     /// The head of the stream after the append.
-    pub(crate) head: Head,
+    pub head: Head,
 }
 
 impl Admission {
     /// Checks the append by itself: envelopes, seqs, chain, times, objects, sizes.
-    pub(crate) fn of(append: &Append) -> Result<Self, Error> {
+    pub fn of(append: &Append) -> Result<Self, Error> {
         sizes(append)?;
         let session = append.session;
         let refused = |seq: u64, what: String| Error::Refused { session, seq, what };
@@ -80,7 +82,7 @@ impl Admission {
     }
 
     /// Checks the append against the head of its stream.
-    pub(crate) fn follows(&self, head: Option<&Head>) -> Result<(), Error> {
+    pub fn follows(&self, head: Option<&Head>) -> Result<(), Error> {
         let session = self.session;
         let (seq, hash, at_us) = head.map_or((0, Hash::ZERO, i64::MIN), |head| {
             (head.seq, head.hash, head.at_us)

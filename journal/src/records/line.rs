@@ -92,7 +92,8 @@ impl Line {
 
     /// Creates lines in one piece of memory, one after the other, for readers that read all of
     /// them.
-    pub(crate) fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
+    #[doc(hidden)]
+    pub fn together<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<Self> {
         let mut bytes = Vec::with_capacity(lines.clone().map(<[u8]>::len).sum());
         lines.clone().for_each(|line| bytes.extend_from_slice(line));
         let whole = Whole::own(bytes, None);

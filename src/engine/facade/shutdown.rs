@@ -81,6 +81,11 @@ impl Engine {
         self.inner.slots.shut();
         let until = self.inner.clock.now().after(grace);
         // No session is woken while the tasks end. One that is being woken now is in the registry.
+        let adopting = self.adopting().take();
+        if let Some(adopting) = adopting {
+            adopting.abort();
+            let _ = adopting.await;
+        }
         let alarm_task = self.alarm_task().take();
         if let Some(alarm_task) = alarm_task {
             alarm_task.abort();

@@ -76,6 +76,7 @@ impl Desk {
         by: Actor,
     ) -> Result<Seq, Error> {
         let session = self.session_of(request).await?;
+        self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
         let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
         let named = |seq: &&Seq| session.request_id(**seq) == request;
@@ -236,6 +237,7 @@ impl Desk {
         session: SessionId,
         cancel: Option<&CancelRunning>,
     ) -> Result<Seq, Error> {
+        self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
         let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
         if cancel.is_none() && batch.unobserved_pauses(&self.ledger).is_empty() {
@@ -261,6 +263,7 @@ impl Desk {
     /// Begins a batch with everything that a record of the session must come after: the end of a
     /// dead process, the pauses of more than one session, and overdue deadlines.
     async fn begin(&self, session: SessionId) -> Result<Batch, Error> {
+        self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
         let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
         batch.take_over()?;

@@ -85,6 +85,7 @@ impl DeskTurn {
             let before = self.head().await?;
             let written = writing.await;
             self.publish_after(before).await;
+            self.desk.ledger.disown(self.session).await;
             written
         };
         let task = tokio::spawn(task.in_current_span());

@@ -113,6 +113,18 @@ impl Engine {
         Ok(self.inner.ledger.pauses().await?)
     }
 
+    /// Lets the sessions with a task observe the pauses that other processes have recorded since.
+    pub(in crate::engine) async fn observe_foreign_pauses(&self) -> Result<(), Error> {
+        let before = self.inner.ledger.pause_version();
+        self.inner.ledger.read_pauses().await?;
+        if self.inner.ledger.pause_version() != before {
+            let served = self.inner.registry.ids();
+            self.each_observes(served.into_iter(), &PauseScope::Everything, None)
+                .await;
+        }
+        Ok(())
+    }
+
     /// Lets the sessions in the scope observe a pause or its end.
     async fn observe_pauses(
         &self,
@@ -162,6 +174,11 @@ impl Engine {
         };
         if matches!(scope, PauseScope::Agent(agent) if *agent != opened.agent) {
             return Ok(());
+        }
+        match self.inner.ledger.own(session).await {
+            // Its own process observes the pause.
+            Err(error) if error.is_owned() => return Ok(()),
+            owned => owned?,
         }
         if let Some(turn) = self.turn_at_desk(session).await {
             let (desk, cancel) = (turn.desk(), cancel.cloned());

@@ -2,12 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::engine::{Engine, Inner};
-use crate::engine::inputs::inbox::Input;
-use crate::engine::task::session_task::Begin;
 use crate::session::SessionId;
 
 /// Wakes sessions at their due times and when their agent is registered, while the engine exists.
@@ -56,8 +53,9 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
     let engine = Engine { inner };
     match engine.agent_of(session).await {
         Ok(agent) => {
-            let (reply, _) = oneshot::channel();
-            engine.send(session, agent, Begin::Resume, Input::Session(reply));
+            if let Err(error) = engine.resume_owned(vec![(session, agent)]).await {
+                tracing::warn!(%session, %error, "a session that is due was not woken");
+            }
         }
         // A process with its key, or its agent once registered, finds that it is overdue.
         Err(error) => {

@@ -80,6 +80,8 @@ pub(in crate::engine) struct Inner {
     /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// The task that takes over sessions of processes that are gone.
+    pub(super) adopting: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The tasks that ask tools for the results of paused calls, by agent.
     pub(in crate::engine) followers: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
     /// Reads the configuration of the embedding program anew.
@@ -119,6 +121,7 @@ impl Engine {
             desk_turns: Arc::default(),
             alarm: Arc::default(),
             alarm_task: Mutex::default(),
+            adopting: Mutex::default(),
             followers: Mutex::default(),
             reload: OnceLock::new(),
             on_look: OnceLock::new(),
@@ -203,6 +206,7 @@ impl Engine {
     ) -> Result<T, Error> {
         self.expect_room()?;
         let agent = self.agent_of(session).await?;
+        self.inner.ledger.own(session).await?;
         let (reply, answer) = oneshot::channel();
         let task = self.send(session, agent, Begin::Resume, input(reply));
         answer.await.map_err(|_| task.stopped(session))?

@@ -3,6 +3,7 @@
 //! Read `engine`, then `restart` for the start of a new process; `folded` reads a session,
 //! `served` lists what the engine serves.
 
+mod adopting;
 mod alarm_task;
 pub(super) mod engine;
 mod folded;

@@ -1,12 +1,13 @@
 //! The start of a new process, and of an agent registered later.
 
-use std::collections::BTreeMap;
-use std::sync::{MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::alarm_task;
+use super::{adopting, alarm_task};
+use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
 use crate::engine::serving::engine::Engine;
@@ -25,6 +26,8 @@ impl Engine {
         // observation by a session.
         self.inner.ledger.read_pauses().await?;
         *self.alarm_task() = Some(alarm_task::run(&self.inner));
+        let adopting = adopting::run(&self.inner);
+        *self.adopting() = adopting;
         self.spawn_owing_sessions(|_| true).await
     }
 
@@ -65,6 +68,7 @@ impl Engine {
             }
             page = self.inner.ledger.open_items_behind(Some(&last)).await?;
         }
+        let mut begun = Vec::new();
         for (session, has_own_work) in owed {
             let agent = match self.agent_of(session).await {
                 Ok(agent) => agent,
@@ -74,11 +78,32 @@ impl Engine {
                 Err(error) => return Err(error),
             };
             if is_meant(&agent.name) && (has_own_work || agent.provider.is_some()) {
-                let (reply, _) = oneshot::channel();
-                self.send(session, agent, Begin::Resume, Input::Session(reply));
+                begun.push((session, agent));
             }
         }
+        self.resume_owned(begun).await
+    }
+
+    /// Spawns a task for each of these sessions that no other process owns.
+    pub(super) async fn resume_owned(
+        &self,
+        mut sessions: Vec<(SessionId, Arc<Prepared>)>,
+    ) -> Result<(), Error> {
+        if let Some(sharing) = self.inner.ledger.journal().sharing() {
+            let ids = sessions.iter().map(|(session, _)| session.0).collect();
+            let owned = BTreeSet::from_iter(sharing.claim(ids).await?);
+            sessions.retain(|(session, _)| owned.contains(&session.0));
+        }
+        for (session, agent) in sessions {
+            let (reply, _) = oneshot::channel();
+            self.send(session, agent, Begin::Resume, Input::Session(reply));
+        }
         Ok(())
+    }
+
+    pub(in crate::engine) fn adopting(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let adopting = self.inner.adopting.lock();
+        adopting.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(in crate::engine) fn alarm_task(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_journal::{
-    Append, BoxFuture, Commit, Error as JournalError, Hash, Head, Journal, Line, OpenItem, Space,
-    Span,
+    Append, BoxFuture, Commit, Error as JournalError, Hash, Head, Journal, Line, OpenItem, Sharing,
+    Space, Span,
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -181,6 +181,10 @@ impl Journal for RetryingJournal {
 
     fn space(&self) -> Result<Option<Space>, JournalError> {
         self.inner.space()
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        self.inner.sharing()
     }
 
     fn is_durable(&self) -> bool {

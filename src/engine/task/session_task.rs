@@ -71,7 +71,7 @@ impl SessionTask {
         loop {
             if self.is_idle() {
                 match Box::pin(self.retire()).await {
-                    Ok(true) => return,
+                    Ok(true) => return self.stream.ledger.disown(self.id).await,
                     Ok(false) => {}
                     Err(error) => return self.fail(&error),
                 }
@@ -119,6 +119,7 @@ impl SessionTask {
                 // A desk that began to append before the agent was registered finishes first. None
                 // begins after this.
                 drop(self.shared.desk_turns.lock().await);
+                self.stream.ledger.own(self.id).await?;
                 let loaded = self.stream.ledger.load(self.id).await?;
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =

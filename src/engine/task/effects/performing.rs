@@ -28,6 +28,7 @@ impl SessionTask {
                 attempt,
                 runner,
             } if self.running.attached == Some(*runner) => {
+                self.stream.ledger.check_lease()?;
                 let of_agent = match self.on_record_of_agent(*call) {
                     Some(reading) => Some(reading.await?),
                     None => None,

@@ -1,0 +1,180 @@
+//! The streams that this node owns, and their epochs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use recount_journal::{Error, Hash, Head};
+use tokio_postgres::{Client, Row};
+use uuid::Uuid;
+
+use crate::error::failed;
+
+/// The content of a notification that sessions are free, or that the journal's own stream has a new
+/// record. The notification of any other commit is empty.
+pub(crate) const FREE: &str = "free";
+
+/// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
+/// refuses an append with an older one.
+#[derive(Default)]
+pub(crate) struct Claims {
+    epochs: Mutex<HashMap<Uuid, i64>>,
+}
+
+/// The head of a stream, and who owns it.
+pub(crate) struct OwnedHead {
+    pub(crate) head: Head,
+    pub(crate) owner: Option<Uuid>,
+    pub(crate) epoch: i64,
+}
+
+impl OwnedHead {
+    /// Reads the columns `seq, hash, at_us, owner, epoch`, from an index on.
+    pub(crate) fn of(row: &Row, at: usize) -> Result<Self, Error> {
+        Ok(Self {
+            head: Head {
+                seq: unsigned(row.get(at)),
+                hash: hash(row.get(at + 1))?,
+                at_us: row.get(at + 2),
+            },
+            owner: row.get(at + 3),
+            epoch: row.get(at + 4),
+        })
+    }
+}
+
+impl Claims {
+    /// Returns the epoch of a stream, if this node owns it.
+    pub(crate) fn epoch(&self, session: Uuid) -> Option<i64> {
+        self.epochs().get(&session).copied()
+    }
+
+    /// Notes that this node owns a stream.
+    pub(crate) fn note(&self, session: Uuid, epoch: i64) {
+        self.epochs().insert(session, epoch);
+    }
+
+    /// Notes that this node owns a stream no more.
+    pub(crate) fn forget(&self, session: Uuid) -> Option<i64> {
+        self.epochs().remove(&session)
+    }
+
+    fn epochs(&self) -> MutexGuard<'_, HashMap<Uuid, i64>> {
+        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes a node the owner of streams whose owners released them, or whose owners' leases have
+/// ended. Returns the epochs of those that it owns now.
+pub(crate) async fn claim(
+    client: &Client,
+    schema: &str,
+    sessions: &[Uuid],
+    node: Uuid,
+) -> Result<Vec<(Uuid, i64)>, Error> {
+    // The end of a lease is final: a node whose time has passed cannot renew it. So what is true
+    // when the condition is checked stays true.
+    let update = format!(
+        "WITH locked AS MATERIALIZED (
+             SELECT session FROM {schema}.head WHERE session = ANY ($1)
+             ORDER BY session FOR NO KEY UPDATE)
+         UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1 FROM locked l
+         WHERE h.session = l.session AND (h.owner IS NULL OR NOT EXISTS (
+             SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp()))
+         RETURNING h.session, h.epoch"
+    );
+    let rows = client.query(&update, &[&sessions, &node]).await;
+    let rows = rows.map_err(failed("claim sessions"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Returns the name of the node that owns a stream, if its lease is valid.
+pub(crate) async fn owner(
+    client: &Client,
+    schema: &str,
+    session: Uuid,
+) -> Result<Option<String>, Error> {
+    let select = format!(
+        "SELECT n.name FROM {schema}.head h JOIN {schema}.node n ON n.id = h.owner
+         WHERE h.session = $1 AND n.until > clock_timestamp()"
+    );
+    let row = client.query_opt(&select, &[&session]).await;
+    let row = row.map_err(failed("find the owner of a session"))?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Returns streams that need a node and have none.
+pub(crate) async fn unowned(
+    client: &Client,
+    schema: &str,
+    sought: OwnedSearch,
+) -> Result<Vec<Uuid>, Error> {
+    let select = format!(
+        "SELECT w.session FROM (
+             SELECT session FROM {schema}.work WHERE kind = ANY ($1) AND session > $4
+             UNION
+             SELECT session FROM {schema}.work WHERE deadline_us <= $2 AND session > $4
+             UNION
+             SELECT session FROM {schema}.work WHERE flags & $3 <> 0 AND session > $4) w
+         JOIN {schema}.head h ON h.session = w.session
+         WHERE h.owner IS NULL OR NOT EXISTS (
+             SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp())
+         ORDER BY w.session LIMIT $5"
+    );
+    let OwnedSearch {
+        kinds,
+        flags,
+        due_us,
+        after,
+        limit,
+    } = sought;
+    let rows = client.query(&select, &[&kinds, &due_us, &flags, &after, &limit]).await;
+    let rows = rows.map_err(failed("find sessions without an owner"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The parameters of [`unowned`].
+pub(crate) struct OwnedSearch {
+    pub(crate) kinds: Vec<String>,
+    pub(crate) flags: i64,
+    pub(crate) due_us: i64,
+    pub(crate) after: Uuid,
+    pub(crate) limit: i64,
+}
+
+/// Gives up a stream, so that another node can claim it at once.
+pub(crate) async fn release(
+    client: &Client,
+    (schema, channel): (&str, &str),
+    (session, epoch): (Uuid, i64),
+    node: Uuid,
+) -> Result<(), Error> {
+    let update = format!(
+        "WITH released AS (
+             UPDATE {schema}.head SET owner = NULL
+             WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
+         SELECT pg_notify($4, '{FREE}') FROM released"
+    );
+    let update = client.query(&update, &[&session, &node, &epoch, &channel]).await;
+    update.map_err(failed("release a session"))?;
+    Ok(())
+}
+
+/// A number of the database that is never negative.
+pub(crate) fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// A number for the database. Larger ones do not occur: no stream has so many records.
+pub(crate) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A hash of the database.
+pub(crate) fn hash(bytes: &[u8]) -> Result<Hash, Error> {
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| Error::Damaged {
+        session: None,
+        seq: None,
+        what: format!("a hash in the database has {} bytes instead of 32", bytes.len()),
+    })?;
+    Ok(Hash::from_bytes(bytes))
+}

@@ -1,0 +1,76 @@
+//! Errors of the database as errors of the journal.
+
+use std::io;
+
+use recount_journal::Error;
+use tokio_postgres::error::SqlState;
+
+/// The states in which a transaction failed for the sake of another one and may be tried again.
+const RETRIED: [SqlState; 2] = [
+    SqlState::T_R_DEADLOCK_DETECTED,
+    SqlState::T_R_SERIALIZATION_FAILURE,
+];
+
+/// Wraps an error of the database, with the operation that failed, such as "read records".
+pub(crate) fn failed(doing: &str) -> impl FnOnce(tokio_postgres::Error) -> Error {
+    let doing = format!("{doing} in the database");
+    move |error| Error::Io {
+        doing,
+        source: io::Error::other(told(&error)),
+    }
+}
+
+/// Wraps an error of another kind, as [`failed`] does.
+pub(crate) fn failed_for(doing: &str, cause: impl ToString) -> Error {
+    Error::Io {
+        doing: format!("{doing} in the database"),
+        source: io::Error::other(cause.to_string()),
+    }
+}
+
+/// Returns the text of an error: what the server said, with its code, or the cause.
+pub(crate) fn told(error: &tokio_postgres::Error) -> String {
+    if let Some(server) = error.as_db_error() {
+        return format!("{} ({})", server.message(), server.code().code());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// True if the server rejected the statement for the sake of another transaction.
+pub(crate) fn may_be_repeated(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|it| RETRIED.contains(it))
+}
+
+/// True if the server has no room.
+pub(crate) fn is_full(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::DISK_FULL)
+}
+
+/// True if the server said that it changed nothing. Of other errors the outcome is unknown: the
+/// connection was lost, or the server was about to end.
+pub(crate) fn changed_nothing(error: &tokio_postgres::Error) -> bool {
+    let Some(code) = error.code() else {
+        return false;
+    };
+    // Class 57 is the intervention of an operator, class 08 a failure of the connection. The last
+    // is a commit whose outcome the server itself does not know.
+    !(code.code().starts_with("57")
+        || code.code().starts_with("08")
+        || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN)
+}
+
+/// True if a statement that writes is refused on this connection: a standby, or missing rights.
+pub(crate) fn may_not_write(error: &tokio_postgres::Error) -> bool {
+    let refused = [
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+    ];
+    error.code().is_some_and(|it| refused.contains(it))
+}

@@ -1,0 +1,191 @@
+//! The lease of this node: until when other nodes leave its streams alone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use recount_journal::Error;
+use tokio::sync::watch;
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use crate::claims::FREE;
+use crate::error::{failed, told};
+use crate::server::Server;
+
+/// The parts of a lease: it is renewed when one of them has passed.
+const PARTS: u32 = 4;
+
+/// The pause before a lost connection is opened again.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// A node's right to own streams. The database's clock decides for others. For itself, the node
+/// counts from before it asked, so it always stops first.
+pub(crate) struct Lease {
+    pub(crate) node: Uuid,
+    pub(crate) name: String,
+    length: Duration,
+    start: Instant,
+    /// The end, in microseconds after `start`.
+    until_us: AtomicU64,
+    lost: watch::Sender<Option<String>>,
+}
+
+impl Lease {
+    /// Registers a new node.
+    pub(crate) async fn register(
+        client: &Client,
+        schema: &str,
+        name: String,
+        length: Duration,
+    ) -> Result<Self, Error> {
+        let node = Uuid::new_v4();
+        let start = Instant::now();
+        let insert = format!(
+            "INSERT INTO {schema}.node (id, name, until)
+             VALUES ($1, $2, clock_timestamp() + $3 * interval '1 microsecond')"
+        );
+        let length_us = micros(length);
+        let insert = client.execute(&insert, &[&node, &name, &(length_us as f64)]).await;
+        insert.map_err(failed("register this node"))?;
+        Ok(Self {
+            node,
+            name,
+            length,
+            start,
+            until_us: AtomicU64::new(length_us),
+            lost: watch::Sender::new(None),
+        })
+    }
+
+    /// Returns an error if the lease has ended. Then another node may own the streams.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(cause) = &*self.lost.borrow() {
+            return Err(poisoned(cause));
+        }
+        if self.left().is_zero() {
+            return Err(poisoned(&self.ended()));
+        }
+        Ok(())
+    }
+
+    /// Waits until the lease has ended, and returns why.
+    pub(crate) async fn lost(&self) -> Error {
+        let mut lost = self.lost.subscribe();
+        // The sender lives as long as `self`.
+        let cause = lost.wait_for(Option::is_some).await;
+        let cause = cause.ok().and_then(|it| it.clone());
+        poisoned(&cause.unwrap_or_else(|| self.ended()))
+    }
+
+    /// Ends the lease for this process. All later appends fail.
+    pub(crate) fn lose(&self, cause: String) {
+        self.lost.send_if_modified(|lost| {
+            let first = lost.is_none();
+            lost.get_or_insert(cause);
+            first
+        });
+    }
+
+    /// Renews the lease in time, until it is lost.
+    pub(crate) async fn keep(&self, server: &Server) {
+        let schema = server.address.quoted_schema();
+        let mut client = None;
+        loop {
+            let pause = self.left().min(self.length / PARTS);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = self.lost() => return,
+            }
+            if self.check().is_err() {
+                self.lose(self.ended());
+                return;
+            }
+            let renewed = tokio::time::timeout(
+                self.left(),
+                self.renew(server, &schema, &mut client),
+            );
+            match renewed.await {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => {
+                    self.lose(format!("{}, as the database says", self.ended()));
+                    return;
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(
+                        error = told(&error),
+                        left_ms = self.left().as_millis() as u64,
+                        "the lease of this node could not be renewed"
+                    );
+                    client = None;
+                    tokio::time::sleep(AGAIN_AFTER.min(self.left())).await;
+                }
+                Err(_) => client = None,
+            }
+        }
+    }
+
+    async fn renew(
+        &self,
+        server: &Server,
+        schema: &str,
+        known: &mut Option<Client>,
+    ) -> Result<bool, tokio_postgres::Error> {
+        let client = match known.take().filter(|it| !it.is_closed()) {
+            Some(client) => client,
+            None => server.connect(|_| ()).await?,
+        };
+        let update = format!(
+            "UPDATE {schema}.node SET until = clock_timestamp() + $2 * interval '1 microsecond'
+             WHERE id = $1 AND until > clock_timestamp()"
+        );
+        let length_us = micros(self.length);
+        let asked = self.start.elapsed();
+        let update = client.execute(&update, &[&self.node, &(length_us as f64)]).await;
+        let renewed = update? == 1;
+        if renewed {
+            let until = micros(asked).saturating_add(length_us);
+            self.until_us.store(until, Ordering::Release);
+        }
+        *known = Some(client);
+        Ok(renewed)
+    }
+
+    /// The time that is left.
+    fn left(&self) -> Duration {
+        let until = Duration::from_micros(self.until_us.load(Ordering::Acquire));
+        until.saturating_sub(self.start.elapsed())
+    }
+
+    fn ended(&self) -> String {
+        format!(
+            "the lease of node {} ended, so another node may own its sessions",
+            self.name
+        )
+    }
+}
+
+/// Ends a node's lease in the database, so that others need not wait for its end.
+pub(crate) async fn release(
+    client: &Client,
+    (schema, channel): (&str, &str),
+    node: Uuid,
+) -> Result<(), Error> {
+    let update = format!(
+        "WITH released AS (
+             UPDATE {schema}.node SET until = clock_timestamp() WHERE id = $1 RETURNING 1)
+         SELECT pg_notify($2, '{FREE}') FROM released"
+    );
+    let update = client.query(&update, &[&node, &channel]).await;
+    update.map_err(failed("end the lease of this node"))?;
+    Ok(())
+}
+
+fn poisoned(cause: &str) -> Error {
+    Error::Poisoned {
+        cause: cause.to_owned(),
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

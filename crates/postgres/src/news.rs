@@ -1,0 +1,84 @@
+//! Notifications of the database, for the tasks of this process that wait for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio_postgres::Client;
+
+use crate::claims::FREE;
+use crate::error::told;
+use crate::server::Server;
+
+/// The time after which a waiting task looks again, should a notification be lost.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// What this process is told by the database. Nothing depends on it but the delay.
+pub(crate) struct News {
+    server: Arc<Server>,
+    /// Changes with each notification.
+    any: Arc<watch::Sender<()>>,
+    /// Changes with each notification that sessions are free.
+    free: Arc<watch::Sender<()>>,
+    listening: Mutex<Option<Client>>,
+}
+
+impl News {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self {
+            server,
+            any: Arc::default(),
+            free: Arc::default(),
+            listening: Mutex::default(),
+        }
+    }
+
+    /// Returns the receiver of all notifications. It must exist before the caller looks.
+    pub(crate) fn any(&self) -> watch::Receiver<()> {
+        self.any.subscribe()
+    }
+
+    /// Returns the receiver of notifications about free sessions.
+    pub(crate) fn free(&self) -> watch::Receiver<()> {
+        self.free.subscribe()
+    }
+
+    /// Waits for a notification, or for a while. Without a connection that listens, the database is
+    /// asked again after that while.
+    pub(crate) async fn wait(&self, news: &mut watch::Receiver<()>) {
+        self.listen().await;
+        // The sender lives as long as `self`.
+        let _ = tokio::time::timeout(LOOK_AFTER, news.changed()).await;
+    }
+
+    /// Listens for notifications, if no connection does.
+    async fn listen(&self) {
+        let mut listening = self.listening.lock().await;
+        if listening.as_ref().is_some_and(|it| !it.is_closed()) {
+            return;
+        }
+        let (any, free) = (Arc::clone(&self.any), Arc::clone(&self.free));
+        let connected = self.server.connect(move |content| {
+            any.send_replace(());
+            if content == FREE {
+                free.send_replace(());
+            }
+        });
+        let listen = format!("LISTEN \"{}\"", self.server.address.channel());
+        let client = match connected.await {
+            Ok(client) => client.batch_execute(&listen).await.map(|()| client),
+            Err(error) => Err(error),
+        };
+        match client {
+            Ok(client) => {
+                *listening = Some(client);
+                // Something may have come before the connection listened.
+                self.any.send_replace(());
+                self.free.send_replace(());
+            }
+            Err(error) => {
+                tracing::warn!(error = told(&error), "no notifications; the database is polled");
+            }
+        }
+    }
+}

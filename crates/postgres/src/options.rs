@@ -1,0 +1,135 @@
+//! The settings with which a journal is opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount_journal::Error;
+
+use crate::address::Address;
+use crate::committer::{COMMITTERS, Committer};
+use crate::error::failed;
+use crate::journal::{PostgresJournal, Writer};
+use crate::lease::Lease;
+use crate::queue::Queue;
+use crate::schema;
+use crate::server::Server;
+use crate::settings;
+
+/// The lease of a node that sets none.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// The shortest lease: what the database answers late must not end it.
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// The settings of a journal in a database; [`open`](Options::open) opens it.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use recount_postgres::PostgresJournal;
+///
+/// let address = "postgres://recount@db.internal/journal".parse()?;
+/// let journal = PostgresJournal::options(address)
+///     .node("web-1")
+///     .lease(Duration::from_secs(3))
+///     .open()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    address: Address,
+    node: Option<String>,
+    lease: Duration,
+    lossy: Vec<String>,
+    is_read_only: bool,
+}
+
+impl Options {
+    pub(crate) fn new(address: Address) -> Self {
+        Self {
+            address,
+            node: None,
+            lease: LEASE,
+            lossy: Vec::new(),
+            is_read_only: false,
+        }
+    }
+
+    /// Sets the name of this node in messages. Defaults to the process id.
+    #[must_use]
+    pub fn node(mut self, name: impl Into<String>) -> Self {
+        self.node = Some(name.into());
+        self
+    }
+
+    /// Sets the time for which this node owns its sessions after the database was last reached;
+    /// 10 s by default, at least 0.5 s. Another node takes over after that time at the latest.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(SHORTEST);
+        self
+    }
+
+    /// Accepts a setting of the server under which acknowledged appends may vanish, such as
+    /// `synchronous_commit = off`. It is noted in the journal's own stream.
+    #[must_use]
+    pub fn allow_lossy(mut self, setting: impl Into<String>) -> Self {
+        self.lossy.push(setting.into());
+        self
+    }
+
+    /// Opens the journal for reading only. It must exist; this process is no node.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
+    /// Opens the journal, and makes its tables if there are none. Blocks until it is open.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the server cannot be reached; [`Error::NewerFormat`] for tables of a newer
+    /// version; [`Error::Lossy`] if the server may lose what it acknowledged; [`Error::Missing`]
+    /// for reading if there are no tables.
+    pub fn open(self) -> Result<PostgresJournal, Error> {
+        let server = Arc::new(Server::new(self.address.clone())?);
+        let opening = Arc::clone(&server);
+        recount_journal::block_on(server.run(async move { self.opened(opening).await }))
+    }
+
+    async fn opened(self, server: Arc<Server>) -> Result<PostgresJournal, Error> {
+        let address = server.address.clone();
+        let client = server.connect(|_| ()).await;
+        let mut client = client.map_err(failed("connect"))?;
+        if self.is_read_only {
+            schema::check(&client, &address).await?;
+            return Ok(PostgresJournal::new(server, None));
+        }
+        let lossy = settings::lossy(&client).await?;
+        if lossy.iter().any(|it| !self.lossy.contains(it)) {
+            return Err(Error::Lossy { settings: lossy });
+        }
+        schema::bring_up_to_date(&mut client, &address).await?;
+        let name = self.node.unwrap_or_else(|| format!("process {}", std::process::id()));
+        let schema = address.quoted_schema();
+        let lease = Lease::register(&client, &schema, name, self.lease).await?;
+        let lease = Arc::new(lease);
+        let kept = (Arc::clone(&lease), Arc::clone(&server));
+        server.spawn(async move { kept.0.keep(&kept.1).await });
+        let queue = Arc::new(Queue::default());
+        let claims = Arc::default();
+        let mut committers = Vec::new();
+        for _ in 0..COMMITTERS {
+            let committer = Committer {
+                server: Arc::clone(&server),
+                queue: Arc::clone(&queue),
+                lease: Arc::clone(&lease),
+                claims: Arc::clone(&claims),
+            };
+            committers.push(server.spawn(committer.run()));
+        }
+        let writer = Writer::new(queue, lease, claims, committers);
+        let journal = PostgresJournal::new(server, Some(Arc::new(writer)));
+        journal.note_lossy(&lossy).await?;
+        Ok(journal)
+    }
+}

@@ -1,0 +1,120 @@
+//! Connections to the server, and the threads that drive them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use recount_journal::Error;
+use tokio::runtime::{Handle, Runtime};
+use tokio_postgres::{AsyncMessage, Client, NoTls};
+
+use crate::address::Address;
+use crate::claims::FREE;
+use crate::error::{failed, failed_for};
+
+/// The connections for reads.
+const READERS: usize = 8;
+
+/// The time after which a new connection counts as failed, if the address sets none.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server, and the runtime on which all of its connections run. A journal works without a runtime
+/// of its caller.
+pub(crate) struct Server {
+    pub(crate) address: Address,
+    pool: Pool,
+    runtime: Mutex<Option<Runtime>>,
+    handle: Handle,
+}
+
+impl Server {
+    /// Starts the runtime. Nothing is connected yet.
+    pub(crate) fn new(address: Address) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("recount-postgres")
+            .enable_all()
+            .build()
+            .map_err(Error::io("start the threads of the database's connections"))?;
+        let mut address = address;
+        if address.config.get_connect_timeout().is_none() {
+            address.config.connect_timeout(CONNECT_WITHIN);
+        }
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(
+            address.config.clone(),
+            NoTls,
+            ManagerConfig { recycling_method },
+        );
+        let pool = Pool::builder(manager).max_size(READERS).build();
+        Ok(Self {
+            address,
+            pool: pool.map_err(|error| failed_for("make connections", error))?,
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+        })
+    }
+
+    /// Runs a task on the threads of the connections.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.handle.spawn(task)
+    }
+
+    /// Runs a task on the threads of the connections, and returns its result. The caller needs no
+    /// runtime.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        // The runtime is dropped at the close alone.
+        self.spawn(task).await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Returns a connection for reads.
+    pub(crate) async fn reader(&self) -> Result<Object, Error> {
+        let reader = self.pool.get().await;
+        reader.map_err(|error| match error {
+            deadpool_postgres::PoolError::Backend(error) => failed("connect")(error),
+            error => failed_for("connect", error),
+        })
+    }
+
+    /// Opens a connection for a task that keeps it. Its notifications go to `on_notification`.
+    pub(crate) async fn connect(
+        &self,
+        on_notification: impl Fn(&str) + Send + 'static,
+    ) -> Result<Client, tokio_postgres::Error> {
+        let (client, mut connection) = self.address.config.connect(NoTls).await?;
+        self.handle.spawn(async move {
+            let mut messages =
+                futures_util::stream::poll_fn(move |context| connection.poll_message(context));
+            // The client reports an error of the connection with its next statement.
+            while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
+                if let AsyncMessage::Notification(it) = message {
+                    on_notification(it.payload());
+                }
+            }
+            // What came since is lost, so everything is news.
+            on_notification(FREE);
+        });
+        Ok(client)
+    }
+
+    /// Ends all tasks and connections, without waiting for them.
+    pub(crate) fn stop(&self) {
+        self.pool.close();
+        let runtime = self.runtime.lock();
+        if let Some(runtime) = runtime.unwrap_or_else(PoisonError::into_inner).take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

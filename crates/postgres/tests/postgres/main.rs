@@ -1,0 +1,11 @@
+//! The journal in a database. Each test has a schema of its own, in a server that `.ci/postgres`
+//! starts.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
+
+mod nodes;
+mod place;

@@ -1,0 +1,57 @@
+//! Journals that several processes write, each its own streams.
+
+use uuid::Uuid;
+
+use crate::{BoxFuture, Error};
+
+/// The streams for which [`Sharing::unowned`] looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Unowned<'a> {
+    /// The kinds of open items that need a process.
+    pub kinds: &'a [&'a str],
+    /// The flags of open items that need one, too.
+    pub flags: u32,
+    /// The time at which a deadline has passed, in microseconds since 1970.
+    pub due_us: i64,
+    /// The stream behind which to look.
+    pub after: Option<Uuid>,
+    /// The maximum number of streams.
+    pub limit: usize,
+}
+
+/// Ownership of the streams of a journal that several processes write.
+///
+/// A stream has one owner at a time, and only its owner appends to it. The journal's own stream,
+/// whose id is nil, has none.
+pub trait Sharing: Send + Sync {
+    /// The name of this process among the nodes of the journal.
+    fn node(&self) -> &str;
+
+    /// Claims streams whose owner has released them, or whose owner's lease has ended. Returns
+    /// those that this process owns now. A claim is the proof that the former owner is gone, so it
+    /// comes before the read of what that owner left.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Poisoned`] once the lease of this process has ended.
+    fn claim(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>>;
+
+    /// Releases a stream, so that any process can claim it. A failure is logged; the stream is then
+    /// free when the lease ends.
+    fn release(&self, session: Uuid) -> BoxFuture<'_, ()>;
+
+    /// Returns the name of the process that owns a stream with a valid lease.
+    fn owner(&self, session: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>>;
+
+    /// Returns streams that need a process and have none, in the order of their ids.
+    fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
+
+    /// Waits until another process may have released a stream or written to the journal's own
+    /// stream. It returns after a while in any case, since news can be lost.
+    fn changed(&self) -> BoxFuture<'_, ()>;
+
+    /// Checks that the lease of this process is valid. After its end nothing may start.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    fn lease(&self) -> Result<(), Error>;
+}

@@ -1,0 +1,92 @@
+//! Sessions whose process is gone, in a journal that several processes write.
+//!
+//! A process that ends releases its sessions, and one that dies loses its lease. What such sessions
+//! owe is begun by a process that has their agent.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use recount_journal::{Journal, Unowned};
+use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
+
+use super::engine::{Engine, Inner};
+use crate::engine::error::Error;
+use crate::ledger::IN_PLACE;
+use crate::session::{OpenKind, SessionId};
+
+/// The kinds of open work that need a process.
+const KINDS: [OpenKind; 4] = [
+    OpenKind::Ready,
+    OpenKind::Running,
+    OpenKind::Untold,
+    OpenKind::Closing,
+];
+
+/// The number of sessions that are looked for at a time.
+const PAGE: usize = 256;
+
+/// The shortest time between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Adopts sessions while the engine exists. `None` if no other process writes the journal.
+pub(super) fn run(engine: &Arc<Inner>) -> Option<AbortOnDropHandle<()>> {
+    let journal = engine.ledger.journal().clone();
+    journal.sharing()?;
+    let engine = Arc::downgrade(engine);
+    Some(AbortOnDropHandle::new(tokio::spawn(adopt(engine, journal))))
+}
+
+async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
+    let mut after = None;
+    while let Some(sharing) = journal.sharing() {
+        sharing.changed().await;
+        let Some(inner) = engine.upgrade() else {
+            return;
+        };
+        let engine = Engine { inner };
+        after = match engine.adopt_page(after).await {
+            Ok(last) => last,
+            // The database cannot be reached, or the lease is lost. The next look tells.
+            Err(error) => {
+                tracing::warn!(%error, "no sessions of other processes could be adopted");
+                None
+            }
+        };
+        drop(engine);
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+impl Engine {
+    /// Adopts the sessions of a page, and returns the last one if there may be more.
+    async fn adopt_page(&self, after: Option<Uuid>) -> Result<Option<Uuid>, Error> {
+        self.observe_foreign_pauses().await?;
+        let journal = self.inner.ledger.journal();
+        let Some(sharing) = journal.sharing() else {
+            return Ok(None);
+        };
+        let kinds = KINDS.map(OpenKind::as_str);
+        let sought = Unowned {
+            kinds: &kinds,
+            flags: IN_PLACE,
+            due_us: self.inner.clock.now().0,
+            after,
+            limit: PAGE,
+        };
+        let found = sharing.unowned(sought).await?;
+        let last = found.last().copied().filter(|_| found.len() == PAGE);
+        let mut served = Vec::new();
+        for session in found.into_iter().map(SessionId) {
+            match self.agent_of(session).await {
+                Ok(agent) => served.push((session, agent)),
+                // Another process may have its agent, or its key.
+                Err(error) => {
+                    tracing::debug!(%session, %error, "a session without a process is not adopted");
+                }
+            }
+        }
+        self.resume_owned(served).await?;
+        Ok(last)
+    }
+}

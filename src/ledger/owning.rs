@@ -1,0 +1,59 @@
+//! The ownership of sessions, in a journal that several processes write.
+
+use recount_journal::Error as JournalError;
+
+use super::{Error, Ledger};
+use crate::session::SessionId;
+
+impl Ledger {
+    /// Makes this process the owner of a session, unless another one is. In a journal with one
+    /// writer it owns every session.
+    ///
+    /// It comes before the session is loaded: what the former owner left open is then known to be
+    /// left.
+    ///
+    /// # Errors
+    /// [`Owned`](JournalError::Owned) with the name of the other process.
+    pub(crate) async fn own(&self, session: SessionId) -> Result<(), Error> {
+        let Some(sharing) = self.journal().sharing() else {
+            return Ok(());
+        };
+        if !sharing.claim(vec![session.0]).await?.is_empty() {
+            return Ok(());
+        }
+        match sharing.owner(session.0).await? {
+            Some(owner) => Err(JournalError::Owned {
+                session: session.0,
+                owner,
+            }
+            .into()),
+            // There is no such session, or it was released just now: its next append claims it.
+            None => Ok(()),
+        }
+    }
+
+    /// Releases a session, so that another process may own it.
+    pub(crate) async fn disown(&self, session: SessionId) {
+        if let Some(sharing) = self.journal().sharing() {
+            sharing.release(session.0).await;
+        }
+    }
+
+    /// Checks that this process may start what it owes: its lease on its sessions is valid.
+    ///
+    /// # Errors
+    /// [`Poisoned`](JournalError::Poisoned).
+    pub(crate) fn check_lease(&self) -> Result<(), Error> {
+        match self.journal().sharing() {
+            Some(sharing) => Ok(sharing.lease()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    /// True if another process owns the session.
+    pub(crate) fn is_owned(&self) -> bool {
+        matches!(self, Error::Journal(JournalError::Owned { .. }))
+    }
+}
