@@ -23,7 +23,9 @@ pub enum Error {
         actual: u64,
     },
     /// Another node owns the stream, and its lease is valid. Nothing was written.
-    #[error("session {session} is owned by node {owner}, whose lease is valid; nothing was written")]
+    #[error(
+        "session {session} is owned by node {owner}, whose lease is valid; nothing was written"
+    )]
     Owned {
         /// The stream.
         session: Uuid,

@@ -100,6 +100,7 @@ const JOURNAL_ROOMS: &[&str] = &[
     "tree",
     "error",
     "records",
+    "sharing",
     "journal",
     "follow_place",
     "memory",
@@ -172,6 +173,7 @@ fn the_tree_keeps_to_the_design() {
         ("cli", root.join("crates/cli/src")),
         ("mcp", root.join("crates/mcp/src")),
         ("notify", root.join("crates/notify/src")),
+        ("postgres", root.join("crates/postgres/src")),
         ("reads", root.join("crates/reads/src")),
         ("server", root.join("crates/server/src")),
         ("traces", root.join("crates/traces/src")),
@@ -269,8 +271,8 @@ fn objections(part: &str, name: &str, text: &str) -> Vec<String> {
                 object(format!("{word:?} in the pure core"));
             }
         }
-        "bundle" | "cli" | "evidence" | "gateway" | "mcp" | "notify" | "reads" | "server"
-        | "simulator" | "telling" | "text" | "tool" | "traces" | "wire" => {}
+        "bundle" | "cli" | "evidence" | "gateway" | "mcp" | "notify" | "postgres" | "reads"
+        | "server" | "simulator" | "telling" | "text" | "tool" | "traces" | "wire" => {}
         _ => {
             let layer = layer_of(&module);
             for import in imports(&module, &code.product) {

@@ -104,7 +104,8 @@ impl FromStr for Address {
                 None => others.push(parameter),
             }
         }
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let starts_well = schema.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
         if !starts_well || schema.len() > NAME_LIMIT || !schema.bytes().all(is_plain) {
             let what = format!(

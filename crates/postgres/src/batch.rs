@@ -28,7 +28,10 @@ impl Statements {
         let settings = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
              SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
         client.batch_execute(settings).await?;
-        let (lines, whole) = (appending(schema, channel, ""), appending(schema, channel, REST));
+        let (lines, whole) = (
+            appending(schema, channel, ""),
+            appending(schema, channel, REST),
+        );
         let (arrays, rest) = (TYPES, REST_TYPES);
         let all: Vec<Type> = arrays.iter().chain(&rest).cloned().collect();
         Ok(Self {

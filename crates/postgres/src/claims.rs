@@ -127,7 +127,9 @@ pub(crate) async fn unowned(
         after,
         limit,
     } = sought;
-    let rows = client.query(&select, &[&kinds, &due_us, &flags, &after, &limit]).await;
+    let rows = client
+        .query(&select, &[&kinds, &due_us, &flags, &after, &limit])
+        .await;
     let rows = rows.map_err(failed("find sessions without an owner"))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
@@ -154,7 +156,9 @@ pub(crate) async fn release(
              WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM released"
     );
-    let update = client.query(&update, &[&session, &node, &epoch, &channel]).await;
+    let update = client
+        .query(&update, &[&session, &node, &epoch, &channel])
+        .await;
     update.map_err(failed("release a session"))?;
     Ok(())
 }
@@ -174,7 +178,10 @@ pub(crate) fn hash(bytes: &[u8]) -> Result<Hash, Error> {
     let bytes = <[u8; 32]>::try_from(bytes).map_err(|_| Error::Damaged {
         session: None,
         seq: None,
-        what: format!("a hash in the database has {} bytes instead of 32", bytes.len()),
+        what: format!(
+            "a hash in the database has {} bytes instead of 32",
+            bytes.len()
+        ),
     })?;
     Ok(Hash::from_bytes(bytes))
 }

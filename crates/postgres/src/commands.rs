@@ -29,7 +29,9 @@ pub(crate) async fn ask(
              INSERT INTO {schema}.command (session, id, request) VALUES ($1, $2, $3) RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM asked"
     );
-    let insert = client.query(&insert, &[&session, &id, &request, &channel]).await;
+    let insert = client
+        .query(&insert, &[&session, &id, &request, &channel])
+        .await;
     insert.map_err(failed("ask the owner of a session"))?;
     Ok(id)
 }
@@ -74,7 +76,9 @@ pub(crate) async fn reply(
              WHERE session = $1 AND id = $2 RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM replied"
     );
-    let update = client.query(&update, &[&session, &id, &reply, &channel]).await;
+    let update = client
+        .query(&update, &[&session, &id, &reply, &channel])
+        .await;
     update.map_err(failed("reply to a request"))?;
     Ok(())
 }

@@ -88,9 +88,10 @@ impl Committer {
             if let Err(lost) = self.lease.check() {
                 return fail(jobs, &lost);
             }
-            let (left, done) = jobs.into_iter().partition(|job| refused.contains(&job.append.session));
+            let is_refused = |job: &Job| refused.contains(&job.append.session);
+            let (left, done): (Vec<Job>, _) = jobs.into_iter().partition(is_refused);
             jobs = left;
-            for job in Vec::from_iter::<Vec<Job>>(done) {
+            for job in done {
                 self.done(job);
             }
             if let (false, Some(open)) = (jobs.is_empty(), &*line) {
@@ -113,7 +114,10 @@ impl Committer {
 
     /// Answers the callers whose append was refused. Those that would be admitted now stay.
     async fn examine(&self, client: &Client, jobs: &mut Vec<Job>) -> Result<(), Error> {
-        let heads = self.heads(client, jobs).await.map_err(failed("read heads"))?;
+        let heads = self
+            .heads(client, jobs)
+            .await
+            .map_err(failed("read heads"))?;
         for job in std::mem::take(jobs) {
             let found = heads.get(&job.append.session);
             match self.refusal(&job, found) {
@@ -164,7 +168,9 @@ impl Committer {
              UPDATE {schema}.head h SET epoch = h.epoch + 1 FROM locked l
              WHERE h.session = l.session AND h.owner = $2 RETURNING h.session, h.epoch"
         );
-        let rows = client.query(&update, &[&sessions, &self.lease.node]).await?;
+        let rows = client
+            .query(&update, &[&sessions, &self.lease.node])
+            .await?;
         let epochs: HashMap<Uuid, i64> = rows.iter().map(|it| (it.get(0), it.get(1))).collect();
         let heads = self.heads(client, jobs).await?;
         for mut job in std::mem::take(jobs) {
@@ -203,7 +209,9 @@ impl Committer {
         let schema = self.server.address.quoted_schema();
         let select = format!("SELECT lines FROM {schema}.append WHERE session = $1 AND first = $2");
         let first = crate::claims::signed(job.append.expected + 1);
-        let row = client.query_opt(&select, &[&job.append.session, &first]).await?;
+        let row = client
+            .query_opt(&select, &[&job.append.session, &first])
+            .await?;
         Ok(row.is_some_and(|row| row.get::<_, &[u8]>(0) == batch::joined(&job.append.lines)))
     }
 

@@ -13,12 +13,10 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::address::{Address, NotAnAddress};
 use crate::claims::Claims;
 use crate::commits::Commits;
 use crate::lease::{self, Lease};
 use crate::news::News;
-use crate::options::Options;
 use crate::queue::{Job, Queue};
 use crate::reading::Reading;
 use crate::sequencer::Sequencer;
@@ -30,7 +28,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 /// The kind of the record about settings that may lose appends.
 const LOSSY: &str = "lossy_settings_allowed";
 
-/// A journal in a PostgreSQL database.
+/// A journal in a PostgreSQL database, opened by its [`Options`](crate::Options).
 ///
 /// Appends of many streams share a transaction. A durable and a buffered append are acknowledged
 /// alike, after their commit. The journal has threads of its own, so its methods work in any
@@ -70,21 +68,6 @@ impl Writer {
 }
 
 impl PostgresJournal {
-    /// Opens a journal at an address such as `postgres://recount@db.internal/journal`, and makes
-    /// its tables if there are none. See [`Options`] for the settings.
-    ///
-    /// # Errors
-    /// As [`Options::open`].
-    pub fn open(address: &str) -> Result<Self, Error> {
-        let address: Address = address.parse().map_err(not_a_journal)?;
-        Options::new(address).open()
-    }
-
-    /// Returns the settings of a journal, to be changed before it is opened.
-    pub fn options(address: Address) -> Options {
-        Options::new(address)
-    }
-
     pub(crate) fn new(server: Arc<Server>, writer: Option<Arc<Writer>>) -> Self {
         let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
         let news = Arc::new(News::new(Arc::clone(&server)));
@@ -144,7 +127,10 @@ impl PostgresJournal {
     }
 
     /// Runs a read on the threads of the connections.
-    fn read_with<'j, T, R>(&'j self, read: impl FnOnce(Reading) -> R) -> BoxFuture<'j, Result<T, Error>>
+    fn read_with<'j, T, R>(
+        &'j self,
+        read: impl FnOnce(Reading) -> R,
+    ) -> BoxFuture<'j, Result<T, Error>>
     where
         T: Send + 'static,
         R: Future<Output = Result<T, Error>> + Send + 'static,
@@ -298,14 +284,9 @@ impl Journal for PostgresJournal {
     }
 }
 
-fn not_a_journal(error: NotAnAddress) -> Error {
-    Error::Io {
-        doing: "open the journal".to_owned(),
-        source: std::io::Error::new(std::io::ErrorKind::InvalidInput, error),
-    }
-}
-
 fn now_us() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

@@ -45,7 +45,9 @@ impl Lease {
              VALUES ($1, $2, clock_timestamp() + $3 * interval '1 microsecond')"
         );
         let length_us = micros(length);
-        let insert = client.execute(&insert, &[&node, &name, &(length_us as f64)]).await;
+        let insert = client
+            .execute(&insert, &[&node, &name, &(length_us as f64)])
+            .await;
         insert.map_err(failed("register this node"))?;
         Ok(Self {
             node,
@@ -100,10 +102,8 @@ impl Lease {
                 self.lose(self.ended());
                 return;
             }
-            let renewed = tokio::time::timeout(
-                self.left(),
-                self.renew(server, &schema, &mut client),
-            );
+            let renewed =
+                tokio::time::timeout(self.left(), self.renew(server, &schema, &mut client));
             match renewed.await {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => {
@@ -140,7 +140,9 @@ impl Lease {
         );
         let length_us = micros(self.length);
         let asked = self.start.elapsed();
-        let update = client.execute(&update, &[&self.node, &(length_us as f64)]).await;
+        let update = client
+            .execute(&update, &[&self.node, &(length_us as f64)])
+            .await;
         let renewed = update? == 1;
         if renewed {
             let until = micros(asked).saturating_add(length_us);

@@ -13,7 +13,7 @@ use crate::server::Server;
 /// The time after which a waiting task looks again, should a notification be lost.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// What this process is told by the database. Nothing depends on it but the delay.
+/// The notifications of the database. Only the delay of a task depends on them.
 pub(crate) struct News {
     server: Arc<Server>,
     /// Changes with each notification.
@@ -77,7 +77,10 @@ impl News {
                 self.free.send_replace(());
             }
             Err(error) => {
-                tracing::warn!(error = told(&error), "no notifications; the database is polled");
+                tracing::warn!(
+                    error = told(&error),
+                    "no notifications; the database is polled"
+                );
             }
         }
     }

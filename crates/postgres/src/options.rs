@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use recount_journal::Error;
 
-use crate::address::Address;
+use crate::address::{Address, NotAnAddress};
 use crate::committer::{COMMITTERS, Committer};
 use crate::error::failed;
 use crate::journal::{PostgresJournal, Writer};
@@ -43,8 +43,25 @@ pub struct Options {
     is_read_only: bool,
 }
 
+impl PostgresJournal {
+    /// Opens a journal at an address such as `postgres://recount@db.internal/journal`, and makes
+    /// its tables if there are none. See [`Options`] for the settings.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(address: &str) -> Result<Self, Error> {
+        let address: Address = address.parse().map_err(not_a_journal)?;
+        Options::new(address).open()
+    }
+
+    /// Returns the settings of a journal, to be changed before it is opened.
+    pub fn options(address: Address) -> Options {
+        Options::new(address)
+    }
+}
+
 impl Options {
-    pub(crate) fn new(address: Address) -> Self {
+    fn new(address: Address) -> Self {
         Self {
             address,
             node: None,
@@ -109,7 +126,9 @@ impl Options {
             return Err(Error::Lossy { settings: lossy });
         }
         schema::bring_up_to_date(&mut client, &address).await?;
-        let name = self.node.unwrap_or_else(|| format!("process {}", std::process::id()));
+        let name = self
+            .node
+            .unwrap_or_else(|| format!("process {}", std::process::id()));
         let schema = address.quoted_schema();
         let lease = Lease::register(&client, &schema, name, self.lease).await?;
         let lease = Arc::new(lease);
@@ -131,5 +150,12 @@ impl Options {
         let journal = PostgresJournal::new(server, Some(Arc::new(writer)));
         journal.note_lossy(&lossy).await?;
         Ok(journal)
+    }
+}
+
+fn not_a_journal(error: NotAnAddress) -> Error {
+    Error::Io {
+        doing: "open the journal".to_owned(),
+        source: std::io::Error::new(std::io::ErrorKind::InvalidInput, error),
     }
 }

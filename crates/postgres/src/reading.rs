@@ -44,7 +44,9 @@ impl Reading {
         );
         let from = from.max(1);
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = self.rows("read records", &select, &[&session, &signed(from), &most]).await?;
+        let rows = self
+            .rows("read records", &select, &[&session, &signed(from), &most])
+            .await?;
         let (mut lines, mut skipped) = (Vec::new(), None);
         for row in rows {
             let first = unsigned(row.get(0));
@@ -63,7 +65,8 @@ impl Reading {
     /// Returns the head of a stream.
     pub(crate) async fn head(self, session: Uuid) -> Result<Option<Head>, Error> {
         let schema = &self.schema;
-        let select = format!("SELECT session, seq, hash, at_us FROM {schema}.head WHERE session = $1");
+        let select =
+            format!("SELECT session, seq, hash, at_us FROM {schema}.head WHERE session = $1");
         let rows = self.rows("read a head", &select, &[&session]).await?;
         let head = rows.first().map(named_head).transpose()?;
         Ok(head.map(|(_, head)| head))
@@ -81,7 +84,9 @@ impl Reading {
              ORDER BY session LIMIT $2"
         );
         let (after, limit) = (after.unwrap_or(Uuid::nil()), count(limit));
-        let rows = self.rows("list sessions", &select, &[&after, &limit]).await?;
+        let rows = self
+            .rows("list sessions", &select, &[&after, &limit])
+            .await?;
         rows.iter().map(named_head).collect()
     }
 
@@ -97,7 +102,9 @@ impl Reading {
              ORDER BY session, item LIMIT $3"
         );
         let (session, item) = place(after);
-        let rows = self.rows("list open work", &select, &[&session, &item, &count(limit)]).await?;
+        let rows = self
+            .rows("list open work", &select, &[&session, &item, &count(limit)])
+            .await?;
         Ok(rows.iter().map(self::item).collect())
     }
 
@@ -119,15 +126,20 @@ impl Reading {
         );
         let (session, item) = place(after);
         let limit = count(limit);
-        let rows = self.rows("list open work", &select, &[&kinds, &session, &item, &limit]).await?;
+        let rows = self
+            .rows(
+                "list open work",
+                &select,
+                &[&kinds, &session, &item, &limit],
+            )
+            .await?;
         Ok(rows.iter().map(self::item).collect())
     }
 
     /// Returns the open items of a stream.
     pub(crate) async fn items_of(self, session: Uuid) -> Result<Vec<OpenItem>, Error> {
         let schema = &self.schema;
-        let select =
-            format!("SELECT {ITEM} FROM {schema}.work WHERE session = $1 ORDER BY item");
+        let select = format!("SELECT {ITEM} FROM {schema}.work WHERE session = $1 ORDER BY item");
         let rows = self.rows("list open work", &select, &[&session]).await?;
         Ok(rows.iter().map(item).collect())
     }
@@ -139,7 +151,9 @@ impl Reading {
             "SELECT {ITEM} FROM {schema}.work WHERE deadline_us <= $1
              ORDER BY deadline_us, session, item LIMIT $2"
         );
-        let rows = self.rows("list deadlines", &select, &[&until_us, &count(limit)]).await?;
+        let rows = self
+            .rows("list deadlines", &select, &[&until_us, &count(limit)])
+            .await?;
         Ok(rows.iter().map(item).collect())
     }
 
@@ -175,7 +189,8 @@ impl Reading {
             "INSERT INTO {schema}.snapshot (session, bytes) VALUES ($1, $2)
              ON CONFLICT (session) DO UPDATE SET bytes = excluded.bytes"
         );
-        self.rows("store a snapshot", &insert, &[&session, &bytes]).await?;
+        self.rows("store a snapshot", &insert, &[&session, &bytes])
+            .await?;
         Ok(())
     }
 
@@ -186,8 +201,14 @@ impl Reading {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
         let client = self.server.reader().await?;
-        let statement = client.prepare_cached(statement).await.map_err(failed(doing))?;
-        client.query(&statement, parameters).await.map_err(failed(doing))
+        let statement = client
+            .prepare_cached(statement)
+            .await
+            .map_err(failed(doing))?;
+        client
+            .query(&statement, parameters)
+            .await
+            .map_err(failed(doing))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio_postgres::{AsyncMessage, Client, NoTls};
@@ -69,8 +70,15 @@ impl Server {
         &self,
         task: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
+        // Not the handle of the task: it lets no more than so many results pass before its own
+        // runtime is asked, which never happens where a caller blocks.
+        let (reply, result) = oneshot::channel();
+        drop(self.spawn(async move {
+            // The caller may be gone.
+            let _ = reply.send(task.await);
+        }));
         // The runtime is dropped at the close alone.
-        self.spawn(task).await.unwrap_or(Err(Error::Closed))
+        result.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Returns a connection for reads.

@@ -9,7 +9,10 @@ use crate::error::failed;
 const SETTINGS: [(&str, &[&str]); 3] = [
     ("fsync", &["on"]),
     ("full_page_writes", &["on"]),
-    ("synchronous_commit", &["on", "remote_apply", "remote_write"]),
+    (
+        "synchronous_commit",
+        &["on", "remote_apply", "remote_write"],
+    ),
 ];
 
 /// Returns the settings that may lose acknowledged appends, as `name = value`.

@@ -153,6 +153,8 @@ impl Sharing for PostgresJournal {
     }
 
     fn lease(&self) -> Result<(), Error> {
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.lease.check())
+        self.writer
+            .as_ref()
+            .map_or(Ok(()), |writer| writer.lease.check())
     }
 }

@@ -1,44 +1,17 @@
 //! A file of format 2 has the tree of its journal. Files of format 1 are still read.
 
-use std::collections::BTreeMap;
-
+use recount_journal::testing::suite::exports::{exported, interleaved_streams, nothing_open};
+use recount_journal::testing::suite::following::whole_log;
 use recount_journal::tree::Frontier;
-use recount_journal::{
-    Append, DiskJournal, Error, ExportWriter, Hash, Journal, Line, WorkChange, block_on, export,
-    import, read_export, verify,
-};
+use recount_journal::{DiskJournal, Error, ExportWriter, Hash, Line, import, read_export, verify};
 use uuid::Uuid;
-
-use crate::stream::Stream;
-
-fn nothing_open(_: &Append) -> Result<Vec<WorkChange>, Error> {
-    Ok(Vec::new())
-}
 
 /// A journal whose two streams take turns, and all its lines in the order of the log.
 fn interleaved(directory: &std::path::Path) -> (DiskJournal, Vec<(Uuid, Line)>) {
     let journal = DiskJournal::open(directory).unwrap();
-    let mut streams = [Stream::new(1), Stream::new(2)];
-    for _ in 0..3 {
-        for stream in &mut streams {
-            stream.append(&journal, &["{}", "{\"n\":1}"]);
-        }
-    }
-    let (mut lines, mut position) = (Vec::new(), 0);
-    while position < block_on(journal.position()).unwrap() {
-        let commit = block_on(journal.follow(position)).unwrap();
-        position = commit.position;
-        for (stream, more) in commit.appends {
-            lines.extend(more.into_iter().map(|line| (stream, line)));
-        }
-    }
+    interleaved_streams(&journal);
+    let lines = whole_log(&journal);
     (journal, lines)
-}
-
-fn exported(journal: &dyn Journal, session: Option<Uuid>) -> Vec<u8> {
-    let mut file = Vec::new();
-    block_on(export(journal, session, &mut file)).unwrap();
-    file
 }
 
 #[test]
@@ -47,39 +20,11 @@ fn export_and_import_keep_the_root_of_the_log() {
     let (journal, lines) = interleaved(&directory.path().join("one"));
     let tree: Frontier = lines.iter().map(|(_, line)| line.leaf()).collect();
     let file = exported(&journal, None);
-    let report = verify::export(&file[..]).unwrap();
-    assert!(report.is_sound(), "{report:?}");
-    assert_eq!((report.root, report.size), (tree.root(), Some(tree.size())));
-    assert_ne!(report.root, report.root_by_stream);
     let to = directory.path().join("two");
     import(&file[..], &to, nothing_open).unwrap();
     assert_eq!(verify::directory(&to).unwrap().root, tree.root());
     let again = DiskJournal::options(&to).read_only().open().unwrap();
     assert_eq!(exported(&again, None), file);
-}
-
-#[test]
-fn one_session_has_the_indexes_of_its_leaves() {
-    let directory = tempfile::tempdir().unwrap();
-    let (journal, lines) = interleaved(directory.path());
-    let session = Uuid::from_u128(2);
-    let file = String::from_utf8(exported(&journal, Some(session))).unwrap();
-    let (mut index, mut found) = (0, BTreeMap::new());
-    for line in file.lines() {
-        if let Some(number) = line.strip_prefix("{\"leaf\":") {
-            index = number.trim_end_matches('}').parse::<usize>().unwrap();
-        } else if line.starts_with("{\"v\":") {
-            found.insert(index, line.to_owned());
-            index += 1;
-        }
-    }
-    let expected: BTreeMap<usize, String> = (lines.iter().enumerate())
-        .filter(|(_, (stream, _))| *stream == session)
-        .map(|(index, (_, line))| (index, String::from_utf8(line.bytes().to_vec()).unwrap()))
-        .collect();
-    assert_eq!(found, expected);
-    let report = verify::export(file.as_bytes()).unwrap();
-    assert!(report.is_sound() && report.size.is_none(), "{report:?}");
 }
 
 /// The lines as in format 1: stream after stream.

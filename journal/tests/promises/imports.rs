@@ -5,23 +5,18 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use recount_journal::testing::suite::exports::{exported as exported_by, nothing_open};
 use recount_journal::{
-    After, Append, DiskJournal, Error, Journal, Object, OpenItem, WorkChange, block_on, export,
-    import, verify,
+    After, Append, DiskJournal, Error, Journal, Object, OpenItem, WorkChange, block_on, import,
+    verify,
 };
 use uuid::Uuid;
 
 use crate::stream::Stream;
 
-fn nothing_open(_: &Append) -> Result<Vec<WorkChange>, Error> {
-    Ok(Vec::new())
-}
-
 fn exported(path: &Path, session: Option<Uuid>) -> String {
     let journal = DiskJournal::options(path).read_only().open().unwrap();
-    let mut file = Vec::new();
-    block_on(export(&journal, session, &mut file)).unwrap();
-    String::from_utf8(file).unwrap()
+    String::from_utf8(exported_by(&journal, session)).unwrap()
 }
 
 /// Creates a closed journal of three streams that are longer than one append of an import. The

@@ -6,7 +6,6 @@
     reason = "a test may stop at the first surprise"
 )]
 
-mod appends;
 mod backups;
 mod closed_ends;
 mod compactions;
@@ -35,10 +34,10 @@ mod read_exports;
 mod repairs;
 mod rolls;
 mod running;
-mod same_answers;
 mod sealing;
 mod spans;
 mod stream;
+mod suite;
 mod whereabouts;
 mod whole_frames;
 mod witness;

@@ -6,49 +6,22 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use recount_journal::seal::{
-    self, FileKeyStore, KeyStore, MasterKey, SealedBody, SessionKey, is_sealed_object,
+use recount_journal::seal::{self, FileKeyStore, KeyStore, MasterKey};
+use recount_journal::testing::suite::sealing::{
+    NAME, SEALED, SECRET, append_sealed, assert_sealed, has_text,
 };
-use recount_journal::{
-    Actor, After, Append, DiskJournal, Draft, Hash, Journal, Line, block_on, export, verify,
-};
+use recount_journal::{After, DiskJournal, Journal, block_on, verify};
 use uuid::Uuid;
-
-const SESSION: Uuid = Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0007);
-const SECRET: &str = "four-one-one-one";
-const NAME: &str = "ada-lovelace";
 
 fn master(digit: &str) -> MasterKey {
     MasterKey::from_text(&digit.repeat(64)).unwrap()
 }
 
-fn sealed_line(key: &SessionKey, seq: u64, prev: Hash, objects: &[Hash]) -> Line {
-    let body = format!(r#"{{"card":"{SECRET}","seq":{seq}}}"#);
-    let draft = Draft {
-        session: SESSION,
-        seq,
-        at_us: 1,
-        kind: "paid",
-        cause: None,
-        actor: Actor::new("person").with_reference(key.reference(NAME).to_string()),
-        body: &body,
-        prev,
-    };
-    seal::line(key, &draft, objects).unwrap()
-}
-
 /// Writes a session of three records, the first of which names an object.
 fn write_and_die(journal: &Path, keys: &dyn KeyStore) {
-    let key = block_on(keys.create_key(SESSION)).unwrap();
+    let key = block_on(keys.create_key(SEALED)).unwrap();
     let journal = DiskJournal::open(journal).unwrap();
-    let object = key.seal_object(SECRET.as_bytes()).unwrap();
-    let first = sealed_line(&key, 1, Hash::ZERO, &[object.hash]);
-    let second = sealed_line(&key, 2, first.leaf(), &[]);
-    let mut append = Append::new(SESSION, 0, vec![first, second.clone()]);
-    append.objects = vec![object];
-    block_on(journal.append(append)).unwrap();
-    let third = sealed_line(&key, 3, second.leaf(), &[]);
-    block_on(journal.append(Append::new(SESSION, 2, vec![third]))).unwrap();
+    append_sealed(&journal, &key);
     // No destructor runs, so everything that is read later was on disk.
     std::process::abort();
 }
@@ -79,10 +52,6 @@ fn files(directory: &Path) -> Vec<Vec<u8>> {
     found
 }
 
-fn holds(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|it| it == text.as_bytes())
-}
-
 #[test]
 fn sealed_session_survives_kill_and_verifies_without_keys() {
     let directory = tempfile::tempdir().unwrap();
@@ -98,35 +67,17 @@ fn sealed_session_survives_kill_and_verifies_without_keys() {
     assert!(!child.status.success(), "{child:?}");
 
     let of_journal = files(&path);
-    assert!(of_journal.iter().any(|it| holds(it, "$sealed")));
+    assert!(of_journal.iter().any(|it| has_text(it, "$sealed")));
     for bytes in of_journal.iter().chain(&files(&at)) {
-        assert!(!holds(bytes, SECRET) && !holds(bytes, NAME));
+        assert!(!has_text(bytes, SECRET) && !has_text(bytes, NAME));
     }
 
     let keys = FileKeyStore::open(&at, master("1")).unwrap();
-    let key = block_on(keys.key(SESSION)).unwrap().unwrap();
+    let key = block_on(keys.key(SEALED)).unwrap().unwrap();
     let journal = DiskJournal::open(&path).unwrap();
     assert_eq!(journal.opened().after, After::Crash);
-    let lines = block_on(journal.read(SESSION, 1, 10)).unwrap();
-    assert_eq!(lines.len(), 3);
-    for (line, seq) in lines.iter().zip(1..) {
-        let sealed = SealedBody::of(&line.record().unwrap()).unwrap().unwrap();
-        let body = sealed.open(&key).unwrap();
-        assert_eq!(body, format!(r#"{{"card":"{SECRET}","seq":{seq}}}"#));
-        for address in sealed.objects {
-            let stored = block_on(journal.object(address)).unwrap().unwrap();
-            assert!(is_sealed_object(&stored));
-            assert_eq!(*key.open_object(&stored).unwrap(), SECRET.as_bytes());
-        }
-    }
-
     let exported = directory.path().join("export.jsonl");
-    let mut out = Vec::new();
-    let trailer = block_on(export(&journal, Some(SESSION), &mut out)).unwrap();
-    assert_eq!((trailer.records, trailer.objects), (3, 1));
-    assert!(!holds(&out, SECRET));
-    assert!(verify::export(&out[..]).unwrap().is_sound());
-    fs::write(&exported, &out).unwrap();
+    fs::write(&exported, assert_sealed(&journal, &key)).unwrap();
     verified_by_the_script(&exported);
     block_on(journal.close()).unwrap();
     assert!(verify::directory(&path).unwrap().is_sound());
@@ -146,49 +97,11 @@ fn verified_by_the_script(export: &Path) {
 }
 
 #[test]
-fn swapped_bodies_do_not_open() {
-    let directory = tempfile::tempdir().unwrap();
-    let key = SessionKey::generate(SESSION).unwrap();
-    let first = sealed_line(&key, 1, Hash::ZERO, &[]);
-    let second = sealed_line(&key, 2, first.leaf(), &[]);
-    // An attacker who can write the journal builds a valid chain with exchanged bodies.
-    let forged = |of: &Line, seq, prev| {
-        let record = of.record().unwrap();
-        Draft {
-            session: SESSION,
-            seq,
-            at_us: record.at_us,
-            kind: record.kind,
-            cause: record.cause,
-            actor: record.actor,
-            body: record.body.get(),
-            prev,
-        }
-        .line()
-    };
-    let one = forged(&second, 1, Hash::ZERO);
-    let two = forged(&first, 2, one.leaf());
-    let path = directory.path().join("journal");
-    let journal = DiskJournal::open(&path).unwrap();
-    block_on(journal.append(Append::new(SESSION, 0, vec![one, two]))).unwrap();
-    let lines = block_on(journal.read(SESSION, 1, 10)).unwrap();
-    block_on(journal.close()).unwrap();
-    assert!(verify::directory(&path).unwrap().is_sound());
-    for line in lines {
-        let refused = SealedBody::of(&line.record().unwrap())
-            .unwrap()
-            .unwrap()
-            .open(&key);
-        assert!(matches!(refused, Err(seal::Error::DoesNotOpen { .. })));
-    }
-}
-
-#[test]
 fn wrong_master_key_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
-    block_on(keys.create_key(SESSION)).unwrap();
+    block_on(keys.create_key(SEALED)).unwrap();
     for refused in [
         FileKeyStore::open(&at, master("2")),
         FileKeyStore::create(&at, master("2")),
@@ -206,10 +119,10 @@ fn wrong_master_key_is_reported() {
     block_on(keys.create_key(other)).unwrap();
     fs::copy(
         at.join(format!("{other}.key")),
-        at.join(format!("{SESSION}.key")),
+        at.join(format!("{SEALED}.key")),
     )
     .unwrap();
-    let refused = block_on(keys.key(SESSION));
+    let refused = block_on(keys.key(SEALED));
     assert!(matches!(refused, Err(seal::Error::DoesNotOpen { .. })));
 }
 
@@ -250,7 +163,7 @@ fn concurrent_requests_create_one_key() {
     let keys = Arc::new(FileKeyStore::create(&at, master("1")).unwrap());
     let sealed: Vec<String> = std::thread::scope(|scope| {
         let asked = || {
-            block_on(keys.create_key(SESSION))
+            block_on(keys.create_key(SEALED))
                 .unwrap()
                 .seal_text("a", "b")
                 .unwrap()
@@ -269,19 +182,19 @@ fn side_store_keeps_last_text_sealed() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
-    let key = block_on(keys.create_key(SESSION)).unwrap();
-    assert_eq!(block_on(keys.kept(SESSION, "handle")).unwrap(), None);
+    let key = block_on(keys.create_key(SEALED)).unwrap();
+    assert_eq!(block_on(keys.kept(SEALED, "handle")).unwrap(), None);
     for text in ["before", SECRET] {
         let sealed = key.seal_text("handle", text).unwrap();
-        block_on(keys.keep(SESSION, "handle", &sealed)).unwrap();
+        block_on(keys.keep(SEALED, "handle", &sealed)).unwrap();
     }
     let again = FileKeyStore::open(&at, master("1")).unwrap();
-    let kept = block_on(again.kept(SESSION, "handle")).unwrap().unwrap();
+    let kept = block_on(again.kept(SEALED, "handle")).unwrap().unwrap();
     assert_eq!(*key.open_text("handle", &kept).unwrap(), SECRET);
-    assert!(files(&at).iter().all(|it| !holds(it, SECRET)));
-    block_on(again.discard(SESSION, "handle")).unwrap();
-    block_on(again.discard(SESSION, "handle")).unwrap();
-    assert_eq!(block_on(again.kept(SESSION, "handle")).unwrap(), None);
+    assert!(files(&at).iter().all(|it| !has_text(it, SECRET)));
+    block_on(again.discard(SEALED, "handle")).unwrap();
+    block_on(again.discard(SEALED, "handle")).unwrap();
+    assert_eq!(block_on(again.kept(SEALED, "handle")).unwrap(), None);
 }
 
 #[cfg(unix)]
@@ -291,10 +204,10 @@ fn key_store_is_private() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().join("keys");
     let keys = FileKeyStore::create(&at, master("1")).unwrap();
-    block_on(keys.create_key(SESSION)).unwrap();
+    block_on(keys.create_key(SEALED)).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&at), 0o700);
-    assert_eq!(mode(&at.join(format!("{SESSION}.key"))), 0o600);
+    assert_eq!(mode(&at.join(format!("{SEALED}.key"))), 0o600);
 }
 
 #[test]
@@ -302,15 +215,15 @@ fn text_name_cannot_reach_another_file() {
     let directory = tempfile::tempdir().unwrap();
     let keys = FileKeyStore::create(directory.path().join("keys"), master("1")).unwrap();
     let sealed = {
-        let key = block_on(keys.create_key(SESSION)).unwrap();
+        let key = block_on(keys.create_key(SEALED)).unwrap();
         key.seal_text("a", "b").unwrap()
     };
     for name in ["key", "", "/../../elsewhere", "a.key"] {
-        block_on(keys.keep(SESSION, name, "x")).unwrap_err();
-        block_on(keys.kept(SESSION, name)).unwrap_err();
-        block_on(keys.discard(SESSION, name)).unwrap_err();
+        block_on(keys.keep(SEALED, name, "x")).unwrap_err();
+        block_on(keys.kept(SEALED, name)).unwrap_err();
+        block_on(keys.discard(SEALED, name)).unwrap_err();
     }
-    let key = block_on(keys.key(SESSION)).unwrap().unwrap();
+    let key = block_on(keys.key(SEALED)).unwrap().unwrap();
     assert_eq!(*key.open_text("a", &sealed).unwrap(), "b");
 }
 

@@ -185,11 +185,7 @@ pub(super) enum Executor<'a> {
 }
 
 impl Executor<'_> {
-    pub(super) async fn operate(
-        &self,
-        operation: Operation,
-        by: Actor,
-    ) -> Result<Operated, Error> {
+    pub(super) async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let (session, call) = self.about(&operation).await?;
         let tool = match call {
             Some(call) => self.ledger().tool_of(session, call).await?,
@@ -247,7 +243,10 @@ impl Executor<'_> {
     }
 
     /// Returns the session of an operation, and the record of its call, if it is about one.
-    pub(super) async fn about(&self, operation: &Operation) -> Result<(SessionId, Option<Seq>), Error> {
+    pub(super) async fn about(
+        &self,
+        operation: &Operation,
+    ) -> Result<(SessionId, Option<Seq>), Error> {
         match operation {
             Operation::Answer { request, .. } => {
                 let named = self.ledger().journal().request(request.0).await?;

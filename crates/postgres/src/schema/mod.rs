@@ -67,12 +67,13 @@ pub(crate) async fn bring_up_to_date(client: &mut Client, address: &Address) -> 
     Ok(())
 }
 
-
 async fn version(client: &impl GenericClient, address: &Address) -> Result<Option<usize>, Error> {
     let doing = || failed("read the version of the journal's tables");
     let schema = address.quoted_schema();
     let table = format!("{schema}.format");
-    let exists = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await;
+    let exists = client
+        .query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])
+        .await;
     if !exists.map_err(doing())?.get::<_, bool>(0) {
         return Ok(None);
     }

@@ -7,5 +7,12 @@
     reason = "a test may stop at the first surprise"
 )]
 
+mod exports;
+mod fencing;
+mod followers;
 mod nodes;
+mod outcomes;
 mod place;
+mod proxy;
+mod servers;
+mod suite;

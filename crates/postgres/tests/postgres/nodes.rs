@@ -67,16 +67,23 @@ fn is_owned(error: &Error) -> bool {
 async fn approval_goes_on_at_another_node() {
     let place = Place::new();
     let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (engine(&place, "a", &runs).await, engine(&place, "b", &runs).await);
+    let (a, b) = (
+        engine(&place, "a", &runs).await,
+        engine(&place, "b", &runs).await,
+    );
     let (request, live) = asked(&a).await;
     let ada = || Actor::embedder("ada");
     // A live connection pins its session.
-    let refused = b.answer(request, ToolConfirmation::confirmed(), ada()).await;
+    let refused = b
+        .answer(request, ToolConfirmation::confirmed(), ada())
+        .await;
     let error = refused.unwrap_err();
     assert!(is_owned(&error), "{error}");
     drop(live);
     a.shutdown(Duration::ZERO).await.unwrap();
-    b.answer(request, ToolConfirmation::confirmed(), ada()).await.unwrap();
+    b.answer(request, ToolConfirmation::confirmed(), ada())
+        .await
+        .unwrap();
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
     assert!(ran.try_recv().is_err());
@@ -87,17 +94,29 @@ async fn approval_goes_on_at_another_node() {
 async fn idle_session_is_free_for_any_node() {
     let place = Place::new();
     let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (engine(&place, "a", &runs).await, engine(&place, "b", &runs).await);
+    let (a, b) = (
+        engine(&place, "a", &runs).await,
+        engine(&place, "b", &runs).await,
+    );
     let (request, live) = asked(&a).await;
     let session = live.session_id();
     live.disconnect().await.unwrap();
     drop(live);
     let journal = b.ledger().journal().clone();
-    while journal.sharing().unwrap().owner(session.0).await.unwrap().is_some() {
+    while journal
+        .sharing()
+        .unwrap()
+        .owner(session.0)
+        .await
+        .unwrap()
+        .is_some()
+    {
         journal.sharing().unwrap().changed().await;
     }
     let ada = Actor::embedder("ada");
-    b.answer(request, ToolConfirmation::confirmed(), ada).await.unwrap();
+    b.answer(request, ToolConfirmation::confirmed(), ada)
+        .await
+        .unwrap();
     assert_eq!(ran.recv().await, Some("b"));
     for node in [a, b] {
         node.shutdown(Duration::from_secs(60)).await.unwrap();
@@ -117,7 +136,9 @@ async fn node_adopts_what_a_desk_approved() {
     let journal: Arc<dyn Journal> = place.node("desk");
     let desk = Desk::new(Ledger::new(journal.clone()), SystemClock::shared());
     let ada = Actor::os_user("ada");
-    desk.answer(request, ToolConfirmation::confirmed(), ada).await.unwrap();
+    desk.answer(request, ToolConfirmation::confirmed(), ada)
+        .await
+        .unwrap();
     journal.close().await.unwrap();
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
@@ -128,7 +149,10 @@ async fn node_adopts_what_a_desk_approved() {
 async fn owner_carries_out_what_another_node_was_asked() {
     let place = Place::new();
     let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (engine(&place, "a", &runs).await, engine(&place, "b", &runs).await);
+    let (a, b) = (
+        engine(&place, "a", &runs).await,
+        engine(&place, "b", &runs).await,
+    );
     let (request, live) = asked(&a).await;
     let answer = || Operation::Answer {
         request,
@@ -138,13 +162,19 @@ async fn owner_carries_out_what_another_node_was_asked() {
     let Operated::OnRecord(it) = operated else {
         panic!("{operated:?}");
     };
-    assert_eq!((it.session, it.by.name.as_str()), (live.session_id(), "ada"));
+    assert_eq!(
+        (it.session, it.by.name.as_str()),
+        (live.session_id(), "ada")
+    );
     assert_eq!(ran.recv().await, Some("a"));
     let operated = b.operate(answer(), Actor::embedder("ben")).await.unwrap();
     let Operated::Refused(refusal) = operated else {
         panic!("{operated:?}");
     };
-    assert_eq!((refusal.at, refusal.code.as_str()), (Some(it.seq), "already_answered"));
+    assert_eq!(
+        (refusal.at, refusal.code.as_str()),
+        (Some(it.seq), "already_answered")
+    );
     drop(live);
     for node in [a, b] {
         node.shutdown(Duration::from_secs(60)).await.unwrap();

@@ -2,8 +2,8 @@
 
 use recount_journal::OpenItem;
 
-use super::claiming::ClaimRequest;
 use super::super::operation::Executor;
+use super::claiming::ClaimRequest;
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;

@@ -40,7 +40,7 @@ impl Desk {
     }
 }
 
-/// What became of an operation that was sent.
+/// The end of an operation that was sent.
 enum Way {
     Done(Outcome),
     /// No process took it, and it was withdrawn: the session may have no owner now.

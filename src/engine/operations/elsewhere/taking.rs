@@ -64,7 +64,9 @@ impl Engine {
             Ok(operation) => operation,
             Err(cause) => return Ok(Outcome::Failed(cause)),
         };
-        let operated = Executor::Engine(self).operate(operation, by.clone()).await?;
+        let operated = Executor::Engine(self)
+            .operate(operation, by.clone())
+            .await?;
         Ok(match operated {
             Operated::Refused(refusal) => match carried_out_before(asked, &by, &refusal) {
                 Some(on_record) => Outcome::OnRecord(on_record),

@@ -343,7 +343,10 @@ mod tests {
         };
         let text = serde_json::to_string(&sent).unwrap();
         let read: Sent = serde_json::from_str(&text).unwrap();
-        let Operation::Answer { given: Ok(read), .. } = read.operation.operation().unwrap() else {
+        let Operation::Answer {
+            given: Ok(read), ..
+        } = read.operation.operation().unwrap()
+        else {
             panic!("{text}");
         };
         assert_eq!(read.request_hash, answer.request_hash);
