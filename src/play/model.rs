@@ -59,6 +59,7 @@ impl RecordedModel {
                 | Step::FrameIn(_)
                 | Step::TextIn(_)
                 | Step::ConnectionAsked
+                | Step::ClientConnected(_)
                 | Step::ConnectionLost(_)
                 | Step::ProcessGone(_)
                 | Step::ProcessBegan(_)
@@ -133,6 +134,18 @@ impl RecordedModel {
         frames.is_some_and(|it| it.send(Err(ConnectionLost { code, reason })).is_ok())
     }
 
+    /// Opens a connection that a gateway relays, and returns its frames.
+    pub(super) fn relay(&self) -> Box<dyn FrameReceiver> {
+        let (frames, receiver) = mpsc::unbounded_channel();
+        self.lock().frames = Some(frames);
+        Box::new(Receiver(receiver))
+    }
+
+    /// Keeps a frame that was sent.
+    pub(super) fn sent(&self, frame: String) {
+        self.lock().sent.push_back(frame);
+    }
+
     /// Removes the oldest frame that was sent.
     pub(super) fn take_sent(&self) -> Option<String> {
         self.lock().sent.pop_front()
@@ -199,7 +212,7 @@ struct Sender(RecordedModel);
 #[async_trait]
 impl FrameSender for Sender {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        self.0.lock().sent.push_back(frame);
+        self.0.sent(frame);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 mod as_recorded;
 mod corpus;
 mod processes;
+mod relayed;
 mod stage;
 mod taken_out;
 

@@ -138,12 +138,12 @@ impl SessionTask {
     async fn handle(&mut self, input: Box<Input>) -> Result<(), Error> {
         match *input {
             Input::Connect(reply) => Box::pin(self.connect(reply)).await,
-            Input::Relay(relay, reply) => {
-                let outcome = Box::pin(self.relay(relay)).await;
+            Input::Relay(relay, on_record, reply) => {
+                let outcome = Box::pin(self.relay(relay, on_record)).await;
                 self.hand_back(reply, outcome)
             }
-            Input::RelayTools(tools, reply) => {
-                let outcome = Box::pin(self.relay_tools(tools)).await;
+            Input::RelayTools(tools, on_record, reply) => {
+                let outcome = Box::pin(self.relay_tools(tools, on_record)).await;
                 self.hand_back(reply, outcome)
             }
             Input::ClientSaid(text, reply) => {

@@ -167,7 +167,10 @@ impl SessionTask {
         connection: Connection,
         history: Option<History>,
     ) -> Result<(), Error> {
-        self.record_step(|| Step::ConnectionOpened);
+        self.record_step(|| match &self.connections.relay {
+            Some(relay) => Step::ClientConnected(relay.as_step(&connected)),
+            None => Step::ConnectionOpened,
+        });
         self.put(vec![connected.into()], Objects::default()).await?;
         let epoch = self
             .stream
