@@ -36,19 +36,18 @@ pub(crate) struct Audio {
 impl Audio {
     /// Audio as the vendor sends it: JSON in a binary frame.
     pub(crate) fn of_model() -> Audio {
-        let payload = format!(
-            r#"{{"serverContent":{{"modelTurn":{{"parts":[{{"inlineData":{{"mimeType":"audio/pcm;rate=24000","data":"{}"}}}}]}}}}}}"#,
-            noise(MODEL_BYTES)
-        );
+        let data = noise(MODEL_BYTES);
+        let media = format!(r#"{{"mimeType":"audio/pcm;rate=24000","data":"{data}"}}"#);
+        let parts = format!(r#"[{{"inlineData":{media}}}]"#);
+        let payload = format!(r#"{{"serverContent":{{"modelTurn":{{"parts":{parts}}}}}}}"#);
         Audio::of(BINARY, &payload, false)
     }
 
     /// Audio as Google's client libraries send it: JSON in a text frame.
     pub(crate) fn of_user() -> Audio {
-        let payload = format!(
-            r#"{{"realtime_input": {{"audio": {{"data": "{}", "mime_type": "audio/pcm;rate=16000"}}}}}}"#,
-            noise(USER_BYTES)
-        );
+        let data = noise(USER_BYTES);
+        let media = format!(r#"{{"data": "{data}", "mime_type": "audio/pcm;rate=16000"}}"#);
+        let payload = format!(r#"{{"realtime_input": {{"audio": {media}}}}}"#);
         Audio::of(TEXT, &payload, true)
     }
 

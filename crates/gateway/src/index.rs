@@ -1,11 +1,13 @@
 //! The index of the gateway's sessions, shared by its connections.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use recount::engine::{Clock, SystemClock};
 use recount::session::SessionId;
+use tokio::sync::watch;
 
 use crate::places::{PlaceKey, PlaceLimits, Places};
 
@@ -15,10 +17,19 @@ const ENTRIES_MAX: usize = 100_000;
 /// The longest time between two processes after which the sessions of the first are still known.
 const AWAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The id of a session, once it is open.
+pub(crate) type Opening = watch::Receiver<Option<SessionId>>;
+/// The number of sessions with keys that may be opened at the same time.
+const TURNS: usize = 64;
+
 /// The index, with the clock of its entries.
 pub(crate) struct Index {
     places: Mutex<Places>,
+    /// The keys of sessions that are being opened.
+    opening: Mutex<HashMap<PlaceKey, Opening>>,
     clock: std::sync::Arc<dyn Clock>,
+    /// Each is held by a connection that opens its session under one of some keys.
+    turns: [tokio::sync::Mutex<()>; TURNS],
 }
 
 impl Index {
@@ -39,14 +50,69 @@ impl Index {
                 "the index of sessions has damaged lines, which are dropped"
             );
         }
-        let places = Mutex::new(places);
-        Ok(Index { places, clock })
+        Ok(Index {
+            places: Mutex::new(places),
+            opening: Mutex::default(),
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+            clock,
+        })
     }
 
-    pub(crate) fn find(&self, key: PlaceKey) -> Option<SessionId> {
+    /// Waits until no other connection opens a session under the first of these keys.
+    pub(crate) async fn turn(&self, keys: &[PlaceKey]) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let lock = self.turns.get(keys.first()?.part_of(TURNS))?;
+        Some(lock.lock().await)
+    }
+
+    /// Returns the session of a key. Waits for a session that is being opened.
+    pub(crate) async fn find(&self, key: PlaceKey) -> Option<SessionId> {
+        let opening = self.opening().get(&key).cloned();
+        if let Some(mut opening) = opening {
+            let opened = opening.wait_for(Option::is_some).await;
+            return opened.ok().and_then(|it| *it);
+        }
+        self.known(key)
+    }
+
+    /// Returns the session of a key, if it is open.
+    pub(crate) fn known(&self, key: PlaceKey) -> Option<SessionId> {
         let now = self.clock.now();
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.get(key, now)
+    }
+
+    fn opening(&self) -> MutexGuard<'_, HashMap<PlaceKey, Opening>> {
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a key of a session that is perhaps not open yet.
+    pub(crate) fn expect(&self, key: PlaceKey, session: &Opening) {
+        let mut opening = self.opening();
+        let known = *session.borrow();
+        match known {
+            Some(session) => self.put(key, session),
+            None => {
+                opening.insert(key, session.clone());
+            }
+        }
+    }
+
+    /// Puts the keys of a session that is open now, or forgets those of one that was not opened.
+    pub(crate) fn settle(&self, session: &watch::Sender<Option<SessionId>>, id: Option<SessionId>) {
+        let mut opening = self.opening();
+        session.send_replace(id);
+        let is_of = |it: &Opening| session.subscribe().same_channel(it);
+        let keys: Vec<PlaceKey> = opening
+            .iter()
+            .filter_map(|(key, it)| is_of(it).then_some(*key))
+            .collect();
+        for key in keys {
+            opening.remove(&key);
+            if let Some(id) = id {
+                self.put(key, id);
+            }
+        }
     }
 
     /// The sessions of all entries.

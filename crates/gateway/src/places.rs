@@ -44,6 +44,12 @@ impl PlaceKey {
         PlaceKey::of("session", "", &session.to_string())
     }
 
+    /// The part of all keys that this one belongs to, of `parts` equal ones.
+    pub(crate) fn part_of(&self, parts: usize) -> usize {
+        let [first, ..] = self.0;
+        usize::from(first) % parts
+    }
+
     /// Hashes a key with the lengths of its parts, so that no two keys have the same text.
     fn of(kind: &str, scope: &str, value: &str) -> PlaceKey {
         let mut hash = Sha256::new();

@@ -150,6 +150,11 @@ impl Prepared {
         Ok(changed)
     }
 
+    /// True if a client of a gateway may bring the tool, and has not yet.
+    pub(in crate::engine) fn awaits_from_client(&self, tool: &str) -> bool {
+        self.source.tools_from_clients && !self.catalog.tools.contains_key(tool)
+    }
+
     /// Returns the tools that the policy files name. `None`: their defaults are for every tool.
     pub(in crate::engine) fn named_in_policies(&self) -> Option<BTreeSet<String>> {
         let files = || self.source.policies.iter();

@@ -237,7 +237,7 @@ const SCENES = {
   async across(open) {
     const first = await open({sessionResumption: {}});
     first.say('Later, please.');
-    while (first.handle === undefined) await first.next();
+    await first.turn('I will.');
     await first.close();
     const second = await open({sessionResumption: {handle: first.handle}});
     await second.turn('Here we are again.');

@@ -103,13 +103,6 @@ class Talk:
         self.note("heard", self.text)
         self.text = ""
 
-    async def handle_issued(self) -> None:
-        """Receives until there is a handle, with which the session resumes."""
-        async for message in self.session.receive():
-            await self._take(message)
-            if self.handle is not None:
-                return
-
     async def _take(self, message: Any) -> None:
         if message.tool_call:
             for call in message.tool_call.function_calls or []:
@@ -202,7 +195,7 @@ class Scenes:
         """A call that waits while the connection ends, and is delivered on the next one."""
         async with self.connect("across", session_resumption={}) as talk:
             await talk.say("Later, please.")
-            await talk.handle_issued()
+            await talk.turn("I will.")
         async with self.connect("across", session_resumption={"handle": talk.handle}) as talk:
             await talk.turn("Here we are again.")
             talk.note("waiting", "across-1")

@@ -17,7 +17,7 @@ import pathlib
 import sys
 
 import recording
-from exact import Parts, members, parts
+from exact import members, parts
 from recording import CLIENT, VENDOR, Message
 
 HELD, DENIED, HOSTED, CANCELLED = "held", "denied", "hosted", "cancelled"
@@ -124,27 +124,22 @@ def _expect(
             else:
                 ordered.append(Expected(message))
             continue
-        remaining, single = _divide(found, alone, hidden)
         if found.beside:
             # What stands beside the calls is a message of its own, before or after them.
             later.append(Expected(message, {}, after=len(ordered)))
-        if remaining and found.kind == "calls":
-            later.append(Expected(message, remaining, after=len(ordered)))
-        elif remaining:
+        place = len(ordered)
+        remaining = {key: text for key, text in found.items.items() if key not in alone | hidden}
+        if found.kind == "ids":
+            remaining |= {key: text for key, text in found.items.items() if key in alone}
+        if remaining and found.kind != "calls":
             ordered.append(Expected(message, remaining))
-        later += [Expected(message, one, after=len(ordered)) for one in single]
+            remaining = {}
+        # Observed calls stay together: LiveKit runs the last of two messages in a row alone.
+        later += [Expected(message, remaining, after=place)] if remaining else []
+        if found.kind != "ids":
+            held = [{key: text} for key, text in found.items.items() if key in alone]
+            later += [Expected(message, it, after=len(ordered)) for it in held]
     return ordered, later
-
-
-def _divide(
-    found: Parts, alone: set[str], hidden: set[str]
-) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Divides calls or responses: what remains together, and what comes alone."""
-    if found.kind == "ids":
-        return {key: text for key, text in found.items.items() if key not in hidden}, []
-    away = alone | hidden
-    remaining = {key: text for key, text in found.items.items() if key not in away}
-    return remaining, [{key: text} for key, text in found.items.items() if key in alone]
 
 
 def difference(

@@ -14,6 +14,7 @@ from differ import CANCELLED, DENIED, HELD, HOSTED, Allowed, compare
 from recording import CLIENT, VENDOR, Decoder, Message
 
 AUDIO = '{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"data":"%s"}}]}}}'
+LOOK_TOO = '{"id":"f","name":"look_up"}'
 LOOK = '{"id":"a","name":"look_up","args":{"total": 12.50}}'
 REFUND = '{"id":"b","name":"refund","args":{"note":"caf\\u00e9"}}'
 WIPE = '{"id":"c","name":"wipe","args":{}}'
@@ -49,8 +50,8 @@ WITHOUT = [
     said(VENDOR, '{"setupComplete":{}}'),
     said(VENDOR, AUDIO % "AAAA"),
     said(VENDOR, AUDIO % "AAAB"),
-    said(VENDOR, calls(LOOK, REFUND, WIPE, TIME, beside=USAGE)),
-    said(CLIENT, answers("a", "b", "c", "d")),
+    said(VENDOR, calls(LOOK, REFUND, LOOK_TOO, WIPE, TIME, beside=USAGE)),
+    said(CLIENT, answers("a", "b", "f", "c", "d")),
     said(VENDOR, AUDIO % "AAAC"),
     said(VENDOR, calls(SLOW)),
     said(VENDOR, '{"toolCallCancellation":{"ids":["e"]}}'),
@@ -62,8 +63,8 @@ WITHOUT = [
 AT_CLIENT = [
     *WITHOUT[:5],
     said(VENDOR, "{" + USAGE[1:] + "}"),
-    said(VENDOR, calls(LOOK)),
-    said(CLIENT, answers("a")),
+    said(VENDOR, calls(LOOK, LOOK_TOO)),
+    said(CLIENT, answers("a", "f")),
     said(VENDOR, AUDIO % "AAAC"),
     said(VENDOR, calls(REFUND)),
     said(CLIENT, answers("b")),
@@ -77,7 +78,7 @@ AT_VENDOR = [
     said(CLIENT, "GET /ws/x?key=k HTTP/1.1\r\nHost: b\r\nx-goog-api-key: k", "handshake"),
     said(CLIENT, DECLARED),
     *WITHOUT[2:6],
-    said(CLIENT, answers("a")),
+    said(CLIENT, answers("a", "f")),
     said(CLIENT, '{"toolResponse":{"functionResponses":[{"id":"d","response":{"now":1}}]}}'),
     said(CLIENT, '{"toolResponse":{"functionResponses":[{"id":"c","response":{"error":1}}]}}'),
     said(CLIENT, answers("b")),
@@ -137,6 +138,16 @@ PLANTED: dict[str, tuple[str, str, list[Message]]] = {
     "an escape of a held call": (CLIENT, VENDOR, changed(C, "caf\\u00e9", "café")),
     "a held call twice": (CLIENT, VENDOR, twice(C, '"refund","args"')),
     "a held call never": (CLIENT, VENDOR, without(C, '"refund","args"')),
+    "observed calls one by one": (
+        CLIENT,
+        VENDOR,
+        [*C[:6], said(VENDOR, calls(LOOK)), said(VENDOR, calls(LOOK_TOO)), *C[7:]],
+    ),
+    "a held call beside an observed one": (
+        CLIENT,
+        VENDOR,
+        without(changed(C, LOOK, f"{LOOK},{REFUND}"), calls(REFUND)),
+    ),
     "a held call before its frame": (CLIENT, VENDOR, moved(C, '"refund","args"', "AAAA")),
     "a denied call": (CLIENT, VENDOR, changed(C, LOOK, f"{LOOK},{WIPE}")),
     "a hosted call alone": (CLIENT, VENDOR, [*C[:9], said(VENDOR, calls(TIME)), *C[9:]]),

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from service import Connection, Down, Service, serving
@@ -45,7 +45,6 @@ policies = "policies.toml"
 POLICIES = """\
 [tools.refund]
 confirm = "Refund this order?"
-withdraw_on_cancel = true
 
 [tools.wipe]
 confirm = "Wipe this order?"
@@ -146,25 +145,27 @@ def answer(gateway: Gateway, decide: Decide, ended: threading.Event) -> int:
             body = {"confirmed": verdict} if isinstance(verdict, bool) else verdict
             with contextlib.suppress(Down):
                 status, told = connection.ask("POST", path, body)
-                # 409 and 410: it was answered before a kill, or was cancelled meanwhile.
+                # 409 and 410: it was answered before a kill, or was cancelled meanwhile. Or it
+                # stays open, because the tools of the session are not known again yet.
                 assert status in (200, 409, 410, 503), (status, told)
-                if status != 503:
+                if status != 503 and not told.get("leaves_open"):
                     done.add(asked["request"])
                     answered += status == 200
     return answered
 
 
 @contextlib.contextmanager
-def answering(gateway: Gateway, decide: Decide) -> Iterator[None]:
-    """Has an approver beside the body."""
+def answering(gateway: Gateway, decide: Decide) -> Iterator[Future[int]]:
+    """Has an approver beside the body, who is not done before it."""
     ended = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(answer, gateway, decide, ended)
         try:
-            yield
+            yield running
         finally:
             ended.set()
-        running.result()
+            # The cause of a failure of the body, if it has failed first.
+            running.result()
 
 
 def nothing_waits(gateway: Gateway, patience_s: float) -> None:

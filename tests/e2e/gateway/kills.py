@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -122,12 +123,14 @@ def run(program: pathlib.Path, which: str, given: argparse.Namespace) -> None:
         vendor.start()
         gateway = stack.enter_context(gating(program, port, hold_inline="60s"))
         kills = 0
-        with answering(gateway, decide), ordering(gateway, seen.path, given) as process:
+        clients = ordering(gateway, seen.path, given)
+        with answering(gateway, decide) as approver, clients as process:
             answered = threading.Event()
             waiting = threading.Thread(target=wait_for_orders, args=(process, answered))
             waiting.start()
             limit = time.monotonic() + PATIENCE_S + given.calls
             while not answered.wait(randomness.uniform(*KILL_AFTER_S)):
+                assert not approver.done(), "the approver has failed"
                 assert time.monotonic() < limit, stuck(seen, gateway)
                 killed = vendor if which == "vendor" else gateway.service
                 killed.kill()
@@ -200,6 +203,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kill", default="gateway,vendor")
     given = parser.parse_args()
+    # A vendor that was killed is worth a line for each client and attempt.
+    os.environ.setdefault("RECOUNT_LOG", "error")
     print(f"seed {given.seed}")
     for which in given.kill.split(","):
         run(given.program.resolve(), which, given)

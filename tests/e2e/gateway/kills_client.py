@@ -30,7 +30,7 @@ RECONNECT_S = 0.05
 
 # An order is said again after this time without a call for it, in seconds. A held call takes less,
 # also over a kill, so most of the later sayings are for calls that were never received.
-PATIENCE_S = 4.0
+PATIENCE_S = 3.0
 
 # The maximum time that a tool takes, in seconds: a kill falls between delivery and answer.
 WORK_S = 0.05
@@ -78,8 +78,6 @@ class Client:
                 self.handle = None
             raise
         assert "setupComplete" in json.loads(first), first
-        # A held call of an earlier connection may come first.
-        self.said_at = time.monotonic() if self.said else 0.0
         while True:
             await self.speak(socket)
             with contextlib.suppress(asyncio.TimeoutError):

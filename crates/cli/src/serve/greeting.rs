@@ -80,3 +80,11 @@ pub(super) fn tell_the_end(config: &Config, screen: &mut Screen) {
     let _ = screen.toned(Tone::Quiet, &line);
     let _ = screen.flush();
 }
+
+/// Tells the report of a service that has ended. A terminal that is gone does not mind.
+pub(super) fn tell(lines: &[String], screen: &mut Screen) {
+    for line in lines {
+        let _ = screen.line(line);
+    }
+    let _ = screen.flush();
+}

@@ -93,6 +93,7 @@ pub(super) async fn run(
         AbortOnDropHandle::new(tokio::spawn(reloader.at_hang_ups(hang_ups, engine)))
     };
     let gateway = running.gateway.as_ref();
+    let dry_run = gateway.and_then(RunningGateway::dry_run);
     let greeted = greeting::greet(&config, address, gateway, &access, json, screen);
     if greeted.is_ok() {
         stop.asked().await;
@@ -103,6 +104,9 @@ pub(super) async fn run(
     #[cfg(unix)]
     drop(reloading);
     let ended = running.end(&config).await;
+    if let Some(dry_run) = dry_run.filter(|_| !json) {
+        greeting::tell(&dry_run.lines(), screen);
+    }
     greeted.and(ended).map(|()| Exit::Ok)
 }
 

@@ -18,8 +18,9 @@ use recount::live::Told;
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
+use super::answers::{Answer, Answers};
 use super::known::{Entry, Known, State, Waiting};
-use super::messages::{has_args, like, refusal, says, to_client, to_vendor};
+use super::messages::{has_args, like, refusal, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
 use crate::frames::responses::{DividedResponses, Response};
 use crate::sessions::Start;
@@ -46,13 +47,6 @@ pub(crate) enum Act {
     },
 }
 
-/// The answer of a client to a held call, until the session has recorded it.
-struct Answer {
-    call: Seq,
-    response: Json,
-    message: Message,
-}
-
 /// The calls of one connection.
 #[derive(Default)]
 pub(crate) struct Calls {
@@ -65,7 +59,7 @@ pub(crate) struct Calls {
     pub(crate) dry_run: bool,
     waiting: VecDeque<Waiting>,
     known: BTreeMap<Seq, Known>,
-    answers: VecDeque<Answer>,
+    answers: Answers,
     /// The calls whose answer has passed to the vendor before the session said it.
     answered: BTreeSet<Seq>,
     /// The ids and tools of calls that passed before they were on record.
@@ -104,7 +98,15 @@ impl Calls {
     }
 
     /// Takes a message with calls, which the session hears as its `number`-th one.
-    pub(crate) fn take(&mut self, number: u64, message: Message, divided: &DividedFrame<'_>) {
+    ///
+    /// `rest` is the rest of the message, if it waits for the calls.
+    pub(crate) fn take(
+        &mut self,
+        number: u64,
+        message: Message,
+        divided: &DividedFrame<'_>,
+        rest: Option<Message>,
+    ) {
         let entry = |call: &Call<'_>| Entry {
             id: call.id.clone(),
             name: call.name.clone().unwrap_or_default(),
@@ -116,10 +118,12 @@ impl Calls {
             answer: None,
         };
         let entries: Vec<Entry> = divided.calls.iter().map(entry).collect();
-        let is_alone = divided.rest.is_none() && divided.cancelled.is_none();
+        let is_whole = divided.rest.is_none() || rest.is_some();
+        let is_whole = is_whole && divided.cancelled.is_none();
         self.waiting.push_back(Waiting {
             number,
-            whole: is_alone.then_some(message),
+            whole: is_whole.then_some(message),
+            rest,
             entries,
         });
     }
@@ -164,6 +168,7 @@ impl Calls {
                 name: tool,
                 text,
                 state: State::Held,
+                is_ended: false,
             },
         );
         if self.known.len() > KNOWN_MAX {
@@ -191,8 +196,10 @@ impl Calls {
             name,
             text: None,
             state: State::Held,
+            is_ended: false,
         });
-        acts.extend(known.deliver(start, &args));
+        let text = known.deliver(start, &args);
+        acts.extend(text.map(|it| Act::ToClient(to_client(&[it]))));
     }
 
     /// Handles a message whose calls are all on record now.
@@ -205,7 +212,12 @@ impl Calls {
     }
 
     fn divide(&mut self, waiting: Waiting, acts: &mut Vec<Act>) {
-        let Waiting { whole, entries, .. } = waiting;
+        let Waiting {
+            whole,
+            rest,
+            entries,
+            ..
+        } = waiting;
         let passes = |it: &Entry| {
             let is_free = self.dry_run && !self.is_hosted(&it.name);
             !it.is_passed && !it.is_piece && (it.released.is_some() || is_free)
@@ -218,12 +230,19 @@ impl Calls {
         let whole = whole.filter(|_| is_unchanged && !entries.is_empty());
         let is_whole = whole.is_some();
         acts.extend(whole.map(Act::ToClient));
+        acts.extend(rest.filter(|_| !is_whole).map(Act::ToClient));
+        let mut texts = Vec::new();
         for entry in entries {
             let is_free = self.dry_run && !self.is_hosted(&entry.name);
+            let is_given = is_whole || entry.is_passed;
             let Some(known) = entry.call.and_then(|call| self.known.get_mut(&call)) else {
                 continue;
             };
-            let is_given = is_whole || entry.is_passed;
+            if is_free && entry.released.is_none() {
+                // The client has it without a claim, so its answers pass unrecorded.
+                self.unrecorded
+                    .insert((entry.id.clone(), entry.name.clone()));
+            }
             match entry.released {
                 Some((start, _)) if is_given => {
                     known.state = State::Delivered(start);
@@ -237,16 +256,18 @@ impl Calls {
                         });
                     }
                 }
-                Some((start, args)) => acts.extend(known.deliver(start, &args)),
-                None if is_free && !is_given => {
-                    let text = known.text.take();
-                    acts.extend(text.map(|text| Act::ToClient(to_client(&text))));
-                }
+                Some((start, args)) => texts.extend(known.deliver(start, &args)),
+                None if is_free && !is_given => texts.extend(known.text.take()),
                 None => {}
             }
             if is_given {
                 known.text = None;
             }
+        }
+        // Calls that are released together stay together: some clients lose one of two messages
+        // in a row.
+        if !texts.is_empty() {
+            acts.push(Act::ToClient(to_client(&texts)));
         }
     }
 
@@ -258,10 +279,15 @@ impl Calls {
             if waiting.entries.iter().all(free)
                 && let Some(whole) = waiting.whole.take()
             {
+                waiting.rest = None;
                 acts.push(Act::ToClient(whole));
             } else {
+                acts.extend(waiting.rest.take().map(Act::ToClient));
                 let calls = waiting.entries.iter().filter(|it| free(it));
-                acts.extend(calls.map(|it| Act::ToClient(to_client(&it.text))));
+                let texts: Vec<&str> = calls.map(|it| it.text.as_str()).collect();
+                if !texts.is_empty() {
+                    acts.push(Act::ToClient(to_client(&texts)));
+                }
             }
             let passed: Vec<bool> = waiting.entries.iter().map(free).collect();
             for (entry, _) in waiting.entries.iter_mut().zip(passed).filter(|(_, it)| *it) {
@@ -279,7 +305,9 @@ impl Calls {
 
     /// Answers the calls that cannot be recorded any more, because the session is gone.
     pub(crate) fn refuse_unrecorded(&mut self, acts: &mut Vec<Act>) {
-        let waiting = std::mem::take(&mut self.waiting);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let rests = waiting.iter_mut().filter_map(|it| it.rest.take());
+        acts.extend(rests.map(Act::ToClient));
         let entries = waiting.into_iter().flat_map(|it| it.entries);
         for entry in entries.filter(|it| !it.is_passed) {
             acts.push(Act::ToVendor(refusal(entry.id, &entry.name)));
@@ -318,6 +346,7 @@ impl Calls {
             acts.push(Act::ToClient(Message::binary(text)));
         }
         known.text = None;
+        known.is_ended = true;
         known.end();
     }
 
@@ -336,7 +365,7 @@ impl Calls {
             let json = json.unwrap_or_else(|_| Json::empty_object());
             let is_interim = response.will_continue == Some(true);
             let Some(start) = self.start_of(response) else {
-                match self.answers_unrecorded(response, json) {
+                match self.answers_unrecorded(response, json, is_interim) {
                     true => passed.push(response.text),
                     false => unknown.push(response.clone()),
                 }
@@ -349,10 +378,13 @@ impl Calls {
             }
             let is_held = self.known.get(&start.call).map(|it| it.name.clone());
             if is_held.is_some_and(|name| self.is_held(&name)) {
-                self.answers.push_back(Answer {
+                self.answers.keep(Answer {
                     call: start.call,
                     response: json.clone(),
-                    message: to_vendor(&[response.text], divided.spelling, &message),
+                    message: match is_alone && divided.responses.len() == 1 {
+                        true => message.clone(),
+                        false => to_vendor(&[response.text], divided.spelling, &message),
+                    },
                 });
             } else {
                 passed.push(response.text);
@@ -383,12 +415,21 @@ impl Calls {
 
     /// True if the response is for a call that passed before it was on record. Its answer is kept
     /// for the record.
-    fn answers_unrecorded(&mut self, response: &Response<'_>, json: Json) -> bool {
+    fn answers_unrecorded(
+        &mut self,
+        response: &Response<'_>,
+        json: Json,
+        is_interim: bool,
+    ) -> bool {
         let name = response.name.clone().unwrap_or_default();
         let key = (response.id.clone(), name);
         if !self.unrecorded.contains(&key) {
             return false;
         }
+        if is_interim {
+            return true;
+        }
+        self.unrecorded.remove(&key);
         let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
         let entry = entries.find(|it| it.is_passed && it.id == key.0 && it.name == key.1);
         if let Some(entry) = entry {
@@ -419,15 +460,14 @@ impl Calls {
             return Some(Message::text(message));
         };
         let is_of_client = !self.is_hosted(&told.tool);
-        let answer = self.answers.iter().position(|it| it.call == told.call);
-        let answer = answer.and_then(|at| self.answers.remove(at));
+        let answer = self.answers.take(&told, &message);
         let is_over = self.answered.contains(&told.call);
         let is_free = self.dry_run && self.known.contains_key(&told.call);
         if is_of_client && (is_over || is_free) {
             return None;
         }
-        let same = answer.filter(|it| !told.as_conversation && says(&message, &it.response));
-        Some(same.map_or_else(|| Message::text(message), |it| it.message))
+        let same = answer.filter(|_| !told.as_conversation);
+        Some(same.unwrap_or_else(|| Message::text(message)))
     }
 
     /// Returns the calls that the client has and has not answered, when its connection ends.

@@ -3,8 +3,7 @@
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::calls::Act;
-use super::messages::{call_of, has_args, to_client};
+use super::messages::{call_of, has_args};
 use crate::sessions::Start;
 
 /// A message of the vendor whose calls are not all on record.
@@ -13,6 +12,8 @@ pub(super) struct Waiting {
     pub(super) number: u64,
     /// The message, if it passes unchanged once all its calls are released.
     pub(super) whole: Option<Message>,
+    /// The rest of the message, if it waits for the calls.
+    pub(super) rest: Option<Message>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -38,6 +39,8 @@ pub(super) struct Known {
     /// The text of a call that the client does not have yet.
     pub(super) text: Option<String>,
     pub(super) state: State,
+    /// True if the session has ended it.
+    pub(super) is_ended: bool,
 }
 
 pub(super) enum State {
@@ -53,7 +56,8 @@ impl Known {
     pub(super) fn is_over(&self) -> bool {
         match self.state {
             State::Over => true,
-            State::Held | State::Delivered(_) => false,
+            State::Held => self.is_ended,
+            State::Delivered(_) => false,
         }
     }
 
@@ -70,15 +74,15 @@ impl Known {
         }
     }
 
-    /// Delivers the call, once.
-    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<Act> {
+    /// Delivers the call, once. Returns its text.
+    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<String> {
         match self.state {
-            State::Held => {}
-            State::Delivered(_) | State::Over => return None,
+            State::Held if !self.is_ended => {}
+            State::Held | State::Delivered(_) | State::Over => return None,
         }
         self.state = State::Delivered(start);
         let text = self.text.take().filter(|text| has_args(text, args));
         let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
-        Some(Act::ToClient(to_client(&text)))
+        Some(text)
     }
 }

@@ -38,9 +38,10 @@ pub(super) fn call_of(id: Option<&str>, name: &str, args: &Json) -> String {
     }
 }
 
-/// Returns the message with one call, for the client. The vendor sends JSON in binary messages.
-pub(super) fn to_client(call: &str) -> Message {
-    Message::binary(frame_of(&[call]))
+/// Returns the message with these calls, for the client. The vendor sends JSON in binary messages.
+pub(super) fn to_client(calls: &[impl AsRef<str>]) -> Message {
+    let calls: Vec<&str> = calls.iter().map(AsRef::as_ref).collect();
+    Message::binary(frame_of(&calls))
 }
 
 pub(super) fn to_vendor(

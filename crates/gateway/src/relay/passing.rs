@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -9,7 +11,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use recount::live::wire::ServerMessage;
 use recount::session::Json;
-use recount::session::{ResumptionHandle, SessionId};
+use recount::session::ResumptionHandle;
 
 use super::calls::Act;
 use super::messages::like;
@@ -29,19 +31,12 @@ use crate::places::PlaceKey;
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
 
-/// The room for copies that only messages with calls take. A journal that does not write must not
-/// hold up the others.
-const KEPT_FOR_CALLS: usize = 32;
-
 type Received = Option<Result<Message, Error>>;
 
 impl Relay {
     /// True if the vendor is read: the client takes what comes, and a call can be handed on.
     pub(super) fn may_read_vendor(&self) -> bool {
-        let can_hand_on = self
-            .channels
-            .as_ref()
-            .is_none_or(|it| it.copies.capacity() > 0);
+        let can_hand_on = self.channels.as_ref().is_none_or(|it| it.has_room());
         self.to_client.has_room() && can_hand_on && self.declaring.is_none()
     }
 
@@ -51,7 +46,7 @@ impl Relay {
             .channels
             .as_ref()
             .is_none_or(|it| it.reports.capacity() > 0);
-        self.to_vendor.has_room() && can_report
+        self.to_vendor.has_room() && can_report && self.unreported.is_empty()
     }
 
     pub(super) fn of_session(&mut self, event: Event) {
@@ -59,9 +54,6 @@ impl Relay {
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
-                if let Some(handle) = self.handle.take() {
-                    self.find_by(&handle, session);
-                }
                 self.shared.sessions.enter(session, &self.cut);
             }
             Event::Order(order) => self.calls.follow(*order, &mut acts),
@@ -113,24 +105,41 @@ impl Relay {
         }
     }
 
-    /// Reports to the session. A client is read only while there is room for a report.
-    fn report(&self, report: Report) {
-        if let Some(channels) = &self.channels
-            && channels.reports.try_send(Box::new(report)).is_err()
-        {
-            tracing::warn!("a report of a client does not reach its session");
+    /// Reports to the session. A client is read only while there is room for a report, but one of
+    /// its messages may have many.
+    fn report(&mut self, report: Report) {
+        let Some(channels) = &self.channels else {
+            return;
+        };
+        let report = match channels.reports.try_reserve() {
+            Ok(room) if self.unreported.is_empty() => return room.send(Box::new(report)),
+            Ok(_) | Err(TrySendError::Full(())) => report,
+            Err(TrySendError::Closed(())) => return lost_report(),
+        };
+        self.unreported.push_back(report);
+    }
+
+    /// Reports what there was no room for.
+    pub(super) fn report_next(&mut self, room: Option<OwnedPermit<Box<Report>>>) {
+        match (room, self.unreported.pop_front()) {
+            (Some(room), Some(report)) => drop(room.send(Box::new(report))),
+            (Some(_), None) => {}
+            (None, _) => {
+                self.unreported.clear();
+                lost_report();
+            }
         }
     }
 
     /// Hands a copy to the session. Returns its number.
     fn copy(&mut self, text: &str) -> Option<u64> {
         let channels = self.channels.as_ref()?;
-        match channels.copies.try_send(text.to_owned()) {
-            Ok(()) => {
+        match channels.copy(text) {
+            true => {
                 self.copies += 1;
                 Some(self.copies)
             }
-            Err(_) => {
+            false => {
                 self.dropped += 1;
                 None
             }
@@ -203,26 +212,18 @@ impl Relay {
             self.open_session();
             return;
         }
-        let room = self.channels.as_ref().map_or(0, |it| it.copies.capacity());
-        if room > KEPT_FOR_CALLS {
+        let channels = self.channels.as_ref();
+        if channels.is_some_and(|it| it.has_room_for_others()) {
             self.copy(text);
         } else {
             self.dropped += 1;
         }
-        if let Some(handle) = new_handle(text) {
-            match self.session {
-                Some(session) => self.find_by(&handle, session),
-                None => self.handle = Some(handle),
-            }
+        if let (Some(handle), Some(channels)) = (new_handle(text), &self.channels) {
+            // Under the credential of this client alone.
+            let credential = self.request.admitted.fingerprint();
+            let key = PlaceKey::of_handle(credential, &handle);
+            self.shared.index.expect(key, &channels.session);
         }
-    }
-
-    /// Lets the session be found by a handle, under the credential of this client.
-    fn find_by(&self, handle: &ResumptionHandle, session: SessionId) {
-        let credential = self.request.admitted.fingerprint();
-        self.shared
-            .index
-            .put(PlaceKey::of_handle(credential, handle), session);
     }
 
     /// Returns the message without calls in the model's turn that the client must not see there.
@@ -245,7 +246,16 @@ impl Relay {
         }
         self.open_session();
         self.know_policies();
-        if let Some(rest) = &divided.rest {
+        let is_observed = |name: &Option<String>| {
+            let name = name.as_deref();
+            name.is_some_and(|it| !self.calls.is_hidden(it))
+        };
+        // A message with nothing to hold waits as a whole, and passes unchanged.
+        let waits = divided.cancelled.is_none() && !divided.has_call_in_turn;
+        let waits = waits && divided.calls.iter().all(|it| is_observed(&it.name));
+        let rest = divided.rest.as_ref().filter(|_| waits);
+        let rest = rest.map(|it| like(&message, it.clone()));
+        if let Some(rest) = divided.rest.as_ref().filter(|_| !waits) {
             match self.shown(rest, divided.has_call_in_turn) {
                 Ok(shown) => {
                     let shown = shown.unwrap_or_else(|| rest.clone());
@@ -273,7 +283,7 @@ impl Relay {
             return;
         }
         self.calls
-            .take(number.unwrap_or(u64::MAX), message, divided);
+            .take(number.unwrap_or(u64::MAX), message, divided, rest);
         if number.is_none() {
             let mut acts = Vec::new();
             self.give_up(&mut acts);
@@ -340,6 +350,9 @@ impl Relay {
             self.to_vendor.push(message);
             return None;
         };
+        if let Err(end) = self.may_declare(&declared) {
+            return Some(end);
+        }
         let hosted = self.hosted(&self.model, &declared);
         let changed = match with_tools(text, &hosted) {
             Ok(changed) => changed,
@@ -349,6 +362,12 @@ impl Relay {
             true => message,
             false => like(&message, changed),
         });
+        let names = hosted.iter().filter_map(|it| it["name"].as_str());
+        self.calls.hosted = names.map(str::to_owned).collect();
+        if let Some(wanted) = &mut self.wanted {
+            wanted.tools = declared;
+            return None;
+        }
         let (counts, is_declared) = oneshot::channel();
         self.report(Report::Tools(declared, counts));
         self.declaring = self.channels.is_some().then_some(is_declared);
@@ -371,7 +390,7 @@ impl Relay {
 
     /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
     /// the client does not have them.
-    fn late(&self, response: &Response<'_>) {
+    fn late(&mut self, response: &Response<'_>) {
         let held = self.session.zip(response.id.as_deref());
         let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
         let Some(key) = key else {
@@ -383,6 +402,10 @@ impl Relay {
         let response = json.unwrap_or_else(|_| Json::empty_object());
         self.report(Report::Late { key, response });
     }
+}
+
+fn lost_report() {
+    tracing::warn!("a report of a client does not reach its session");
 }
 
 fn malformed(problem: &dyn std::fmt::Display) -> End {

@@ -1,6 +1,7 @@
 //! The session of a connection: it is opened beside the relay, and gets what the relay reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,11 +13,12 @@ use recount::prelude::{T, Toolset};
 use recount::session::catalog::Behavior;
 use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::entrance::Admitted;
 use crate::frames::setup::Declared;
-use crate::index::Index;
+use crate::index::{Index, Opening};
 use crate::places::PlaceKey;
 use crate::sessions::Start;
 
@@ -26,6 +28,13 @@ const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The number of copies of messages that wait for a busy session. Then a copy without a call is
 /// dropped, and with one the vendor waits.
 pub(super) const COPIES: usize = 256;
+
+/// The number of copies that only messages with calls take. A journal that does not write must not
+/// hold up the others.
+const KEPT_FOR_CALLS: usize = 32;
+
+/// The maximum size of these copies, in bytes. One more than there is room for is taken, too.
+const COPIES_BYTES: usize = 4 << 20;
 
 /// The number of reports that wait for a busy session. Then the client waits.
 pub(super) const REPORTS: usize = 256;
@@ -49,14 +58,13 @@ pub(super) enum Report {
 /// The session that a connection needs.
 pub(super) struct Wanted {
     pub(super) agent: String,
-    /// The session that the client continues, as the index knows it.
-    pub(super) known: Option<SessionId>,
-    /// The places under which the session is found later.
+    /// The client and what it may do.
+    pub(super) admitted: Admitted,
+    /// The keys of the session, by which it may be known from an earlier connection.
     pub(super) places: Vec<PlaceKey>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) external_id: Option<String>,
     pub(super) on_behalf_of: Option<String>,
-    pub(super) client: Actor,
     pub(super) model: String,
     pub(super) endpoint: String,
     pub(super) platform: Platform,
@@ -68,12 +76,14 @@ pub(super) struct Wanted {
 
 /// The relay's ends of the channels to its session.
 pub(super) struct Channels {
-    pub(super) copies: mpsc::Sender<String>,
+    copies: mpsc::Sender<String>,
+    /// The size of the copies that wait, in bytes.
+    waiting: Arc<AtomicUsize>,
     /// Each is boxed, because a channel reserves memory for 32 of them.
     pub(super) reports: mpsc::Sender<Box<Report>>,
     pub(super) orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
-    /// The session, once it is known.
-    pub(super) session: oneshot::Receiver<SessionId>,
+    /// The session, once it is open.
+    pub(super) session: Opening,
     /// The end of the connection, to be set before the channels are dropped.
     pub(super) lost: Arc<OnceLock<ConnectionLost>>,
     /// The task that opens the session and hands it the reports.
@@ -81,17 +91,48 @@ pub(super) struct Channels {
 }
 
 impl Channels {
+    /// Hands a copy to the session. False if the session is gone or too busy.
+    pub(super) fn copy(&self, text: &str) -> bool {
+        // Before the session can take it.
+        self.waiting.fetch_add(text.len(), Ordering::Relaxed);
+        let is_sent = self.copies.try_send(text.to_owned()).is_ok();
+        if !is_sent {
+            self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
+        }
+        is_sent
+    }
+
+    /// True if the session takes a copy of a message with calls.
+    pub(super) fn has_room(&self) -> bool {
+        self.copies.capacity() > 0 && self.waiting.load(Ordering::Relaxed) < COPIES_BYTES
+    }
+
+    /// True if it takes a copy of another message. A part of the room is for those with calls.
+    pub(super) fn has_room_for_others(&self) -> bool {
+        let bytes = self.waiting.load(Ordering::Relaxed);
+        self.copies.capacity() > KEPT_FOR_CALLS && bytes < COPIES_BYTES / 2
+    }
+
     /// Ends the session's part: first the answers that the client gave, then its connection.
-    pub(super) async fn end(self) {
+    /// Returns the session if it was opened and is not known yet.
+    pub(super) async fn end(self, unreported: VecDeque<Report>) -> Option<SessionId> {
+        for report in unreported {
+            if self.reports.send(Box::new(report)).await.is_err() {
+                break;
+            }
+        }
         drop(self.reports);
         let _ = self.reporting.await;
         drop(self.copies);
+        *self.session.borrow()
     }
 }
 
 /// The copies of messages, as the session receives them.
 struct Copies {
     copies: mpsc::Receiver<String>,
+    /// The size of those that wait, in bytes.
+    waiting: Arc<AtomicUsize>,
     lost: Arc<OnceLock<ConnectionLost>>,
 }
 
@@ -103,6 +144,9 @@ impl FrameReceiver for Copies {
             reason: "the relay ended".to_owned(),
         };
         let copy = self.copies.recv().await;
+        if let Some(copy) = &copy {
+            self.waiting.fetch_sub(copy.len(), Ordering::Relaxed);
+        }
         copy.ok_or_else(|| self.lost.get().cloned().unwrap_or_else(ended))
     }
 }
@@ -112,28 +156,38 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let (copies, received) = mpsc::channel(COPIES);
     let (reports, reported) = mpsc::channel(REPORTS);
     let (ordering, orders) = mpsc::unbounded_channel();
-    let (known, session) = oneshot::channel();
+    let (known, session) = watch::channel(None);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
+    let waiting = Arc::<AtomicUsize>::default();
     let receiver = Copies {
         copies: received,
+        waiting: waiting.clone(),
         lost: lost.clone(),
     };
     let (engine, index) = (engine.clone(), index.clone());
     let reporting = tokio::spawn(async move {
-        let (client, claim) = (wanted.client.clone(), wanted.claim.clone());
+        let client = wanted.admitted.actor().clone();
+        let claim = wanted.claim.clone();
         // Boxed, because it ends long before the task does.
-        let begun = Box::pin(begin(&engine, &index, wanted, receiver, ordering)).await;
+        let begun = Box::pin(begin(&engine, &index, &known, wanted, receiver, ordering)).await;
         match begun {
             Ok(handle) => {
-                let _ = known.send(handle.session_id());
                 serve(&engine, handle, (client, claim), reported).await;
             }
             // The relay sees it by the end of its orders.
-            Err(error) => tracing::error!(%error, "a client has no session: no call is delivered"),
+            Err(error) => {
+                tracing::error!(%error, "a client has no session: no call is delivered");
+                if known.borrow().is_none() {
+                    index.settle(&known, None);
+                }
+            }
         }
+        // The relay sees it, if the session was not opened.
+        drop(known);
     });
     Channels {
         copies,
+        waiting,
         reports,
         orders,
         session,
@@ -145,12 +199,21 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
 async fn begin(
     engine: &Engine,
     index: &Index,
+    known: &watch::Sender<Option<SessionId>>,
     wanted: Wanted,
     receiver: Copies,
     orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 ) -> Result<LiveHandle, Error> {
-    let handle = match wanted.known {
-        Some(session) => reopened(engine, session, &wanted.agent).await?,
+    // Before the turn is taken: the other connection may wait for the same one.
+    let mut found = None;
+    for key in &wanted.places {
+        found = found.or(index.find(*key).await);
+    }
+    // Another connection with the same name may be about to open its session.
+    let turn = index.turn(&wanted.places).await;
+    let found = found.or_else(|| wanted.places.iter().find_map(|it| index.known(*it)));
+    let handle = match found {
+        Some(session) => reopened(engine, session, &wanted).await?,
         None => None,
     };
     let handle = match handle {
@@ -169,20 +232,21 @@ async fn begin(
             new.open().await?.releasing()
         }
     };
-    index.put(
-        PlaceKey::of_session(handle.session_id()),
-        handle.session_id(),
-    );
+    let session = handle.session_id();
+    index.put(PlaceKey::of_session(session), session);
+    index.settle(known, Some(session));
     for place in &wanted.places {
         index.put(*place, handle.session_id());
     }
+    drop(turn);
+    let client = wanted.admitted.actor().clone();
     let relay = Relay {
         model: wanted.model,
         endpoint: wanted.endpoint,
         platform: wanted.platform,
         tools: toolset(wanted.tools),
         resumed: wanted.resumed,
-        client: wanted.client,
+        client,
         claim: wanted.claim,
         lease: Lease::new(LEASE).unwrap_or(Lease::DEFAULT),
         receiver: Box::new(receiver),
@@ -192,11 +256,11 @@ async fn begin(
     Ok(handle)
 }
 
-/// Returns a session that goes on. `None` if it is closed, or of another agent.
+/// Returns a session that goes on. `None` if it is closed, of another agent, or not the client's.
 async fn reopened(
     engine: &Engine,
     session: SessionId,
-    agent: &str,
+    wanted: &Wanted,
 ) -> Result<Option<LiveHandle>, Error> {
     let handle = match engine.reopen(session).await {
         Ok(handle) => handle.releasing(),
@@ -204,7 +268,14 @@ async fn reopened(
         Err(error) => return Err(error),
     };
     let state = handle.session().await?;
-    let goes_on = !state.closed && state.agent.as_deref() == Some(agent);
+    let agent = wanted.agent.as_str();
+    // The name of a client may be that of other tokens, which allow other labels.
+    let opened = engine.ledger().opened(session).await?;
+    let may = opened.is_some_and(|(_, opened)| {
+        let model = Some(wanted.model.as_str());
+        wanted.admitted.may_use(agent, &opened.labels, model)
+    });
+    let goes_on = may && !state.closed && state.agent.as_deref() == Some(agent);
     Ok(goes_on.then_some(handle))
 }
 

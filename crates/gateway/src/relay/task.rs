@@ -1,6 +1,6 @@
 //! The task of a relay: reads and writes both sides, and decides nothing about a call.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use recount::engine::{Engine, RelayOrder};
 use recount::live::{ConnectionLost, Platform};
-use recount::session::{ResumptionHandle, SessionId};
+use recount::session::SessionId;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep, interval, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -26,7 +27,7 @@ use uuid::Uuid;
 use super::calls::Calls;
 use super::line::Line;
 use super::messages::like;
-use super::session::{Channels, Wanted};
+use super::session::{Channels, Report, Wanted};
 use crate::entrance::{Admitted, Entrance};
 use crate::frames::client::text_of;
 use crate::frames::declaring::with_tools;
@@ -94,8 +95,6 @@ pub(crate) struct Relay {
     pub(super) session: Option<SessionId>,
     /// Cancelled when the gateway ends, or another connection continues the session.
     pub(super) cut: CancellationToken,
-    /// A handle that came before the session was open.
-    pub(super) handle: Option<ResumptionHandle>,
     /// The model of the setup.
     pub(super) model: String,
     /// The id of the claims of this connection.
@@ -106,6 +105,8 @@ pub(crate) struct Relay {
     pub(super) dropped: u64,
     /// Fires when other tools of the client count.
     pub(super) declaring: Option<oneshot::Receiver<()>>,
+    /// The reports of one message that the busy session has no room for.
+    pub(super) unreported: VecDeque<Report>,
     /// The time at which a call counts as not recorded.
     pub(super) overdue: Option<Pin<Box<Sleep>>>,
     /// True if the session has stopped.
@@ -142,12 +143,12 @@ impl Relay {
             wanted: None,
             session: None,
             cut,
-            handle: None,
             model: String::new(),
             claim: Uuid::new_v4().to_string(),
             copies: 0,
             dropped: 0,
             declaring: None,
+            unreported: VecDeque::new(),
             overdue: None,
             is_unrecorded: false,
         }
@@ -196,6 +197,7 @@ impl Relay {
             let refused = "the token does not allow this agent or model";
             return Err(End::Own(CloseCode::Policy, refused));
         }
+        self.may_declare(&setup.declared)?;
         let hosted = self.hosted(&setup.model, &setup.declared);
         let names = hosted.iter().filter_map(|it| it["name"].as_str());
         self.calls.hosted = names.map(str::to_owned).collect();
@@ -208,6 +210,22 @@ impl Relay {
         self.model.clone_from(&setup.model);
         self.wanted = Some(self.wanted(setup));
         Ok(())
+    }
+
+    /// Checks that the client may run calls of all tools that it declares.
+    pub(super) fn may_declare(&self, declared: &[Declared]) -> Result<(), End> {
+        let (admitted, request) = (&self.request.admitted, &self.request);
+        let may_run = |tool: &str| admitted.may_run(&request.agent, &request.labels, tool);
+        let Some(refused) = declared.iter().find(|it| !may_run(&it.name)) else {
+            return Ok(());
+        };
+        let tool = refused.name.as_str();
+        tracing::warn!(
+            tool,
+            "a client declared a tool that its token does not allow"
+        );
+        let reason = "the token does not allow a declared tool";
+        Err(End::Own(CloseCode::Policy, reason))
     }
 
     /// The declarations of the agent's own tools, but for those whose name the client uses.
@@ -237,10 +255,9 @@ impl Relay {
             let credential = request.admitted.fingerprint();
             places.push(PlaceKey::of_handle(credential, handle));
         }
-        let known = places.iter().find_map(|it| self.shared.index.find(*it));
         Wanted {
             agent: request.agent.clone(),
-            known,
+            admitted: request.admitted.clone(),
             places,
             labels: request.labels.clone(),
             external_id: request
@@ -248,7 +265,6 @@ impl Relay {
                 .clone()
                 .or_else(|| request.session.clone()),
             on_behalf_of: request.on_behalf_of.clone(),
-            client: request.admitted.actor().clone(),
             model: setup.model,
             endpoint: request.endpoint.clone(),
             platform: request.platform,
@@ -264,6 +280,8 @@ impl Relay {
         pings.tick().await;
         let mut heard = Instant::now();
         loop {
+            let reports = self.unreported.front().and(self.channels.as_ref());
+            let reports = reports.map(|it| it.reports.clone());
             tokio::select! {
                 written = poll_fn(|it| self.to_client.poll_write(Pin::new(&mut client.0), it)),
                     if self.to_client.has_work() =>
@@ -292,6 +310,11 @@ impl Relay {
                     if let Some(end) = self.take_from_client(message) {
                         return end;
                     }
+                }
+                room = room(reports), if
+                    !self.unreported.is_empty() =>
+                {
+                    self.report_next(room);
                 }
                 () = declared(&mut self.declaring) => self.declaring = None,
                 () = overdue(&mut self.overdue) => {
@@ -332,9 +355,15 @@ impl Relay {
         }
         let (to_client, to_vendor) = end.frames();
         let channels = self.channels.take();
+        let unreported = std::mem::take(&mut self.unreported);
+        let (sessions, known) = (&self.shared.sessions, self.session);
         let told = async {
-            if let Some(channels) = channels {
-                channels.end().await;
+            if let Some(channels) = channels
+                && let Some(session) = channels.end(unreported).await
+                && known.is_none()
+            {
+                // It was opened while its client left.
+                sessions.remember(session);
             }
         };
         let closing = async {
@@ -417,12 +446,17 @@ async fn next_event(channels: &mut Option<Channels>, session: Option<SessionId>)
     };
     tokio::select! {
         biased;
-        opened = &mut channels.session, if session.is_none() => match opened {
-            Ok(session) => Event::Opened(session),
-            Err(_) => Event::Stopped,
-        },
+        opened = channels.session.wait_for(Option::is_some), if session.is_none() => {
+            let opened = opened.ok().and_then(|it| *it);
+            opened.map_or(Event::Stopped, Event::Opened)
+        }
         order = channels.orders.recv() => order.map_or(Event::Stopped, Event::Order),
     }
+}
+
+/// Waits until the session has room for a report. `None`: it has stopped.
+async fn room(reports: Option<mpsc::Sender<Box<Report>>>) -> Option<OwnedPermit<Box<Report>>> {
+    reports?.reserve_owned().await.ok()
 }
 
 async fn declared(declaring: &mut Option<oneshot::Receiver<()>>) {

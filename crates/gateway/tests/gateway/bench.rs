@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use recount::prelude::*;
+use recount::session::Seq;
 use recount::tool::policy_file;
 use recount_gateway::{AnyCredential, Entrance, Gateway, Settings, Upstream};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, accept_async, connect_async};
 
 /// The path of Google AI.
@@ -145,6 +146,22 @@ impl Bench {
         self.engine.sessions().await.unwrap()
     }
 
+    /// The number of records of this kind in all sessions.
+    pub(crate) async fn count(&self, kind: &str) -> usize {
+        let mut count = 0;
+        for session in self.sessions().await {
+            let facts = self.engine.ledger().facts(session.id, Seq(1), 100_000);
+            let facts = facts.await.unwrap();
+            count += facts.iter().filter(|it| it.event.kind() == kind).count();
+        }
+        count
+    }
+
+    /// The vendor's end of the connection that a client has just opened.
+    pub(crate) async fn vendor(&mut self) -> Side {
+        Side::Vendor(Box::new(self.vendors.recv().await.unwrap()))
+    }
+
     /// Waits for a request and answers it.
     pub(crate) async fn answer(&self, tool: &str, confirmation: ToolConfirmation) {
         let mut updates = self.engine.subscribe();
@@ -206,6 +223,14 @@ impl Side {
         match self {
             Side::Client(it) => it.send(message).await.unwrap(),
             Side::Vendor(it) => it.send(message).await.unwrap(),
+        }
+    }
+
+    /// Sends a message that the other side may not take to its end.
+    pub(crate) async fn try_send(&mut self, message: Message) -> Result<(), Error> {
+        match self {
+            Side::Client(it) => it.send(message).await,
+            Side::Vendor(it) => it.send(message).await,
         }
     }
 

@@ -21,6 +21,22 @@ async fn observed_calls_and_their_answers_pass_unchanged() {
 }
 
 #[tokio::test]
+async fn observed_calls_stay_together_and_with_what_is_beside_them() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    let list = [call("f1", "look_up"), call("f2", "look_up")].join(", ");
+    let usage = r#""usageMetadata": {"totalTokenCount": 7}"#;
+    let whole = format!(r#"{{"toolCall": {{"functionCalls": [{list}]}}, {usage}}}"#);
+    vendor.binary(&whole).await;
+    assert_eq!(client.next().await, Some(Message::binary(whole)));
+    let observed = [call("f3", "look_up"), call("f4", "look_up")].join(",");
+    vendor
+        .binary(&calls(&[call("f5", "refund"), observed.clone()]))
+        .await;
+    assert_eq!(client.next_text().await, alone(&observed));
+}
+
+#[tokio::test]
 async fn mixed_frame_is_divided_and_each_call_keeps_its_text() {
     let mut bench = Bench::start().await;
     let (mut client, mut vendor) = bench.connected("k").await;

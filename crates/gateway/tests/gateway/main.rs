@@ -9,7 +9,10 @@
     reason = "a test may fail"
 )]
 
+mod attacks;
 mod bench;
 mod calls;
+mod faults;
 mod sessions;
 mod transparency;
+mod vendor;

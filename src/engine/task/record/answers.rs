@@ -85,6 +85,12 @@ impl SessionTask {
             let call = asked.map_or(request, |it| it.call);
             return Box::pin(self.renew_for(call)).await;
         }
+        let declared = self.stream.session.terms.catalog.tools.get(&call.name);
+        let is_at_client = declared.is_some_and(|it| it.kind.runs_at_client());
+        if is_at_client && self.agent.awaits_from_client(&call.name) {
+            // Its client declares the tool again with its next connection.
+            return Ok(());
+        }
         let catalog = &self.agent.catalog;
         let refreshed = self.refreshed_catalog(&self.agent, catalog, |name| name == call.name);
         let refreshed = refreshed.await;

@@ -4,12 +4,13 @@
 //!
 //! Read `command` first, then `running`: the gateway from its start to its end. `settings` makes
 //! its settings out of the configuration, `entrance` admits clients by their tokens, and
-//! `overrides` has the options. `dev_certificate` is the command of that name, and `authority` the
-//! certificates that it makes.
+//! `overrides` has the options. `dry_run` counts what would have been held. `dev_certificate` is
+//! the command of that name, and `authority` the certificates that it makes.
 
 mod authority;
 mod command;
 mod dev_certificate;
+mod dry_run;
 mod entrance;
 mod overrides;
 mod running;

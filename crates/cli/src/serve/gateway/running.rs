@@ -8,6 +8,7 @@ use recount_gateway::{AnyCredential, Credentials, Entrance, Gateway, Settings, U
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::dry_run::DryRun;
 use super::entrance::TokenEntrance;
 use super::settings;
 use crate::config::{self, Config};
@@ -34,6 +35,7 @@ pub(in crate::serve) struct RunningGateway {
     connections: Connections,
     /// The addresses and the settings, for people and programs.
     ready: Ready,
+    dry_run: Option<Arc<DryRun>>,
 }
 
 /// The addresses and the settings of a gateway.
@@ -100,6 +102,7 @@ impl BoundGateway {
             connections: clients.saturating_add(REFUSED_MAX),
             head_time: config.head_time(),
         };
+        let dry_run = ready.dry_run.then(|| Arc::new(DryRun::start(engine)));
         let gateway = Gateway::start(engine.clone(), self.settings, entrance).await;
         let gateway = gateway.map_err(|error| Failure::new("gateway", error.to_string()))?;
         let offered = self.certificate.clone();
@@ -114,6 +117,7 @@ impl BoundGateway {
             gateway,
             connections,
             ready,
+            dry_run,
         })
     }
 }
@@ -135,6 +139,11 @@ impl RunningGateway {
     pub(in crate::serve) async fn end(self) {
         self.connections.close();
         self.connections.cut().await;
+    }
+
+    /// The calls that would have been held, in a dry run.
+    pub(in crate::serve) fn dry_run(&self) -> Option<Arc<DryRun>> {
+        self.dry_run.clone()
     }
 
     /// The gateway in JSON.
