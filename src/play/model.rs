@@ -43,6 +43,9 @@ struct Stage {
     /// True if attempts beyond `tries` stay pending: the recorded process was killed or the runner
     /// detached before.
     hangs: bool,
+    /// The number of further messages of a relayed connection that count as written. `None` is no
+    /// limit.
+    written_max: Option<u64>,
 }
 
 impl RecordedModel {
@@ -76,6 +79,7 @@ impl RecordedModel {
             sent: VecDeque::new(),
             unworded: Vec::new(),
             hangs,
+            written_max: None,
         };
         RecordedModel {
             name,
@@ -141,8 +145,23 @@ impl RecordedModel {
         Box::new(Receiver(receiver))
     }
 
+    /// Limits the number of messages of relayed connections that count as written: the recorded
+    /// process was killed before it recorded that more of them were.
+    pub(super) fn limit_written(&self, max: u64) {
+        self.lock().written_max = Some(max);
+    }
+
+    /// Keeps a message that a relayed connection sent. Returns true if it counts as written.
+    pub(super) fn relayed(&self, message: String) -> bool {
+        let mut stage = self.lock();
+        stage.sent.push_back(message);
+        let left = stage.written_max.map(|max| max.checked_sub(1));
+        stage.written_max = left.map(Option::unwrap_or_default);
+        left != Some(None)
+    }
+
     /// Keeps a frame that was sent.
-    pub(super) fn sent(&self, frame: String) {
+    fn sent(&self, frame: String) {
         self.lock().sent.push_back(frame);
     }
 

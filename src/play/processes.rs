@@ -163,6 +163,10 @@ impl Driver<'_> {
         (self.changed_policies, self.relayed) = (policies.clone(), false);
         let (terms, prompter) = (&self.terms, &self.prompter);
         self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
+        if let Some(gone) = gone {
+            let written = gone.sent.saturating_sub(self.extent.sent);
+            self.model.limit_written(written);
+        }
         let agent = match &self.agents {
             AgentSource::Given(agent) => (**agent).clone(),
             AgentSource::OnRecord => {
@@ -326,7 +330,7 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
 
 /// True if a runner detaches because its process has nothing to do in the session. With a
 /// confirmation provider, an open question would be something to do.
-fn is_idle_detachment(step: &Step) -> bool {
+pub(super) fn is_idle_detachment(step: &Step) -> bool {
     let Step::Observed(Observation::RunnerDetached(it)) = step else {
         return false;
     };

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::driver::Driver;
 use super::error::Error;
 use super::model::RecordedModel;
+use super::processes::is_idle_detachment;
 use super::tools::{self, Prompter};
 use crate::engine::{Relay, RelayOrder};
 use crate::fixture::{ClientConnected, Fixture, RELAYED, Step, ToolsChanged};
@@ -108,26 +109,39 @@ impl Driver<'_> {
         true
     }
 
-    /// Lets the gateway go with the connection of its client. A session with nothing to do then has
-    /// no runner.
+    /// Ends the connection of a client. The gateway drops its handle of the session then, unless
+    /// another client has connected before the runner would detach.
     pub(super) async fn client_leaves(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.relayed) {
+        if std::mem::take(&mut self.relayed) && self.is_idle_next() {
             self.settle().await?;
             self.live = None;
         }
         Ok(())
     }
+
+    /// True if the runner detached for idleness before a further connection of a client.
+    fn is_idle_next(&self) -> bool {
+        let steps = self.fixture.steps().iter().skip(self.next);
+        let mut steps = steps.map(|it| (&it.step, is_idle_detachment(&it.step)));
+        let next = steps.find(|(it, idle)| *idle || matches!(it, Step::ClientConnected(_)));
+        next.is_some_and(|(_, idle)| idle)
+    }
 }
 
 /// Takes the orders of the session. The messages among them count as sent to the model.
 async fn take(mut orders: mpsc::UnboundedReceiver<Box<RelayOrder>>, model: RecordedModel) {
+    // A dropped report would be the end of the connection.
+    let mut unwritten = Vec::new();
     while let Some(order) = orders.recv().await {
         match *order {
             RelayOrder::Send {
                 message, written, ..
             } => {
-                model.sent(message);
-                let _ = written.send(());
+                if model.relayed(message) {
+                    let _ = written.send(());
+                } else {
+                    unwritten.push(written);
+                }
             }
             RelayOrder::Received { .. }
             | RelayOrder::Deliver { .. }
