@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::{ClientAddress, Refused};
+use crate::outages::Outages;
 use crate::relay::{Client, Halves, Relay, Request, Shared};
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) relays: TaskTracker,
     pub(crate) is_draining: AtomicBool,
+    pub(crate) outages: Outages,
     /// Closes sessions whose client does not come back.
     pub(crate) _closing: AbortOnDropHandle<()>,
     /// Records calls that passed unrecorded.
@@ -68,7 +70,9 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     let settings = &inner.shared.settings;
     let url = target.url(settings, request.uri().query());
     let headers = target::headers(request.headers(), settings);
-    let vendor = match upstream::connect(&url, headers).await {
+    let vendor = upstream::connect(&url, headers).await;
+    inner.outages.note(&asked.endpoint, &vendor);
+    let vendor = match vendor {
         Ok(vendor) => vendor,
         Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
     };
@@ -208,8 +212,7 @@ fn refused_by_vendor(endpoint: &str, unreached: Unreached) -> Response {
             let told = format!("{endpoint} did not complete the handshake");
             (StatusCode::GATEWAY_TIMEOUT, told)
         }
-        Unreached::Failed(error) => {
-            tracing::warn!(endpoint, error, "the vendor cannot be reached");
+        Unreached::Failed(_) => {
             let told = format!("{endpoint} cannot be reached");
             (StatusCode::BAD_GATEWAY, told)
         }

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use futures_util::{SinkExt, StreamExt};
 use recount::live::wire::{ClientMessage, Setup};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
@@ -185,6 +186,41 @@ fn tokens_open_the_gateway_in_place_of_the_vendors_key() {
                 .contains(text)
         );
     }
+}
+
+#[test]
+fn vendor_that_is_down_is_logged_once() {
+    let bench = Bench::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let vendor = free.local_addr().unwrap();
+    drop(free);
+    let log = bench.path("log");
+    let command = format!(
+        "gateway --listen 127.0.0.1:0 --api-listen 127.0.0.1:0 --upstream ws://{vendor} --json"
+    );
+    let mut command = bench.command(&command);
+    let command = command.stdout(Stdio::piped());
+    let command = command.stderr(fs::File::create(&log).unwrap());
+    let web = Web::of(Started::of(command.spawn().unwrap()));
+    runtime().block_on(async {
+        for _ in 0..5 {
+            assert_eq!(refusal(&web, "key").await, 502);
+        }
+        let vendor = TcpListener::bind(vendor).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = vendor.accept().await {
+                drop(tokio_tungstenite::accept_async(stream).await);
+            }
+        });
+        for _ in 0..2 {
+            connect(&web, "key").await.unwrap();
+        }
+    });
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|it| it.contains("vendor")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("the vendor cannot be reached") && lines[0].contains("attempts=1"));
+    assert!(lines[1].contains("can be reached again") && lines[1].contains("attempts=5"));
 }
 
 #[test]
