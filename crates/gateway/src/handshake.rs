@@ -1,6 +1,7 @@
 //! The handshake of a client: who it is, what it asks for, and the answer.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,7 +64,8 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     let Ok(place) = inner.places.clone().try_acquire_owned() else {
         return unavailable("the gateway has as many clients as it takes");
     };
-    let (target, asked) = match asked(&inner, &request) {
+    let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
+    let (target, asked) = match asked(&inner, request.headers(), request.uri(), peer).await {
         Ok(asked) => asked,
         Err(refusal) => return *refusal,
     };
@@ -91,8 +93,12 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
 }
 
 /// Reads what the client asks for, and checks that it may.
-fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<Response>> {
-    let (headers, uri) = (request.headers(), request.uri());
+async fn asked(
+    inner: &Inner,
+    headers: &HeaderMap,
+    uri: &Uri,
+    peer: Option<IpAddr>,
+) -> Result<(Target, Request), Box<Response>> {
     let Some(target) = Target::of(uri.path()) else {
         let told = "expected the path of a live conversation of Gemini";
         return Err(Box::new(problem(
@@ -102,8 +108,11 @@ fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<
         )));
     };
     let credential = target::credential(headers, uri);
-    let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
-    let admitted = inner.shared.entrance.admit(credential.as_deref(), peer);
+    let admitted = inner
+        .shared
+        .entrance
+        .admit(credential.as_deref(), peer)
+        .await;
     let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
     let own = |name: &str| own(headers, uri, name);
     let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());
@@ -187,6 +196,7 @@ fn refused(refusal: &Refused) -> Response {
         Refused::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
         Refused::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
         Refused::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, "too-many-failures"),
+        Refused::Unchecked { .. } => return unavailable(&refusal.to_string()),
     };
     let mut response = problem(status, code, &refusal.to_string());
     if let Refused::TooMany { retry_after } = refusal {
