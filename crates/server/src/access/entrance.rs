@@ -350,8 +350,8 @@ impl Access {
     /// ```
     ///
     /// # Errors
-    /// A problem if the token is not valid now, if the keys of its issuer are not there, or if there
-    /// were too many requests or failures.
+    /// A problem if the token is not valid now, or the keys of its issuer are not there, or if
+    /// there were too many requests or failures.
     pub async fn admit_bearer(
         &self,
         token: &str,
