@@ -207,7 +207,7 @@ fn jwts_open_the_gateway_with_the_grants_of_their_roles() {
         &bench,
         "--journal j --credentials tokens --vendor-key-file vendor-key",
     );
-    let address = web.ready["gateway"]["address"].as_str().unwrap();
+    let address = web.ready["gateway"]["address"].as_str().unwrap().to_owned();
     let opened = async |token: &str, tenant: &'static str| {
         let mut request = format!("ws://{address}{PATH}")
             .into_client_request()
@@ -237,6 +237,9 @@ fn jwts_open_the_gateway_with_the_grants_of_their_roles() {
             assert_eq!(closed(&mut socket).await, CloseCode::Policy);
         }
     });
+    // The record of a connection follows its setup.
+    web.ask_to_end();
+    assert!(web.program.ends_well());
     assert!(!has(&bench.path("j"), TOKEN));
     assert!(
         has(&bench.path("j"), "models/live"),
