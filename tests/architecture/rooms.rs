@@ -201,6 +201,7 @@ const PARTS: &[Part] = &[
             "frames",
             "target",
             "upstream",
+            "outages",
             "places",
             "index",
             "gaps",

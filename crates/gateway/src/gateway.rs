@@ -17,6 +17,7 @@ use crate::entrance::Entrance;
 use crate::gaps::{self, Gaps};
 use crate::handshake::{self, Inner};
 use crate::index::Index;
+use crate::outages::Outages;
 use crate::relay::Shared;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -108,6 +109,7 @@ impl Gateway {
             places,
             relays: TaskTracker::new(),
             is_draining: AtomicBool::new(false),
+            outages: Outages::default(),
             _closing: closing,
             _recording: recording,
         })))

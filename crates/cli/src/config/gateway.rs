@@ -1,7 +1,10 @@
 //! The settings of `[gateway]`: the addresses of a gateway, the vendor behind it, and its limits.
 
+mod variables;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,6 +14,8 @@ use super::reading::{self, address};
 use super::schema::{self, duration, flag, number, table, text};
 use super::section::{Given, Section, instead_of};
 use super::settings::{AgentSettings, Settings, TlsSettings};
+
+pub(super) use variables::VARIABLES;
 
 /// The terms of calls that a gateway holds.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +94,28 @@ pub(crate) enum CredentialsGiven {
     Tokens,
 }
 
+impl CredentialsGiven {
+    /// The words for them.
+    pub(super) const EXPECTED: &str = "\"pass_through\" or \"tokens\"";
+}
+
+impl FromStr for CredentialsGiven {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CredentialsGiven, String> {
+        match text {
+            "pass_through" => Ok(CredentialsGiven::PassThrough),
+            "tokens" => Ok(CredentialsGiven::Tokens),
+            _ => Err(format!("expected {}", CredentialsGiven::EXPECTED)),
+        }
+    }
+}
+
 /// Reads `[gateway]`.
 pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
     section.only(&GATEWAY);
-    let expected = "\"pass_through\" or \"tokens\"";
-    let credentials = section.value("credentials", expected, |node| match node.text()? {
-        "pass_through" => Some(CredentialsGiven::PassThrough),
-        "tokens" => Some(CredentialsGiven::Tokens),
-        _ => None,
+    let credentials = section.value("credentials", CredentialsGiven::EXPECTED, |node| {
+        node.text()?.parse().ok()
     });
     let tls = section.section("tls").map(|it| reading::tls(&it));
     GatewaySettings {
@@ -323,7 +342,7 @@ pub(super) fn schema() -> Value {
                 "credentials",
                 json!({"enum": ["pass_through", "tokens"]}),
                 "The credentials of clients: pass_through, the default, those of the vendor; or \
-                 tokens, those of `recount token create`.",
+                 tokens, those of `recount token create` and the JWTs of [access.jwt].",
             ),
             (
                 "vendor_key_env",

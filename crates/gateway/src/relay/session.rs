@@ -157,6 +157,7 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     let (reports, reported) = mpsc::channel(REPORTS);
     let (ordering, orders) = mpsc::unbounded_channel();
     let (known, session) = watch::channel(None);
+    index.presume(&session, &wanted.places);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
     let waiting = Arc::<AtomicUsize>::default();
     let receiver = Copies {

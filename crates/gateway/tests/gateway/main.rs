@@ -13,6 +13,7 @@ mod attacks;
 mod bench;
 mod calls;
 mod faults;
+mod harmless;
 mod sessions;
 mod transparency;
 mod vendor;
