@@ -3,7 +3,9 @@
 use recount::session::{Json, Seq};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::messages::{call_of, has_args};
+use super::calls::Act;
+use super::messages::{Unanswered, call_of, has_args, unanswered};
+use crate::frames::responses::Response;
 use crate::sessions::Start;
 
 /// A message of the vendor whose calls are not all on record.
@@ -41,30 +43,85 @@ pub(super) struct Known {
     pub(super) state: State,
     /// True if the session has ended it.
     pub(super) is_ended: bool,
+    /// True if the vendor has an answer or an acknowledgement.
+    pub(super) is_told: bool,
+    /// The record of the client's last answer, if the vendor gets it only then.
+    pub(super) record: Record,
 }
 
 pub(super) enum State {
     /// The client does not have it.
     Held,
+    /// The client had it before its record and without a claim. It may have answered.
+    Passed(Option<Json>),
     /// The client has it and has not given its last answer.
     Delivered(Start),
     /// The client has answered, or need not any more.
     Over,
 }
 
+/// The record of a client's last answer to a held call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// There is no such answer, or the session has spoken since.
+    None,
+    /// It is on the way.
+    Awaited,
+    /// It is made, and the session is to speak.
+    Made,
+    /// It cannot be made. The session speaks, if it has not stopped.
+    Failed,
+}
+
+/// The delivery of a call.
+pub(super) enum Delivery {
+    /// The client gets this text.
+    Text(String),
+    /// The client has had the call, and this is its answer.
+    Answered(Json),
+}
+
 impl Known {
+    pub(super) fn held(id: Option<String>, name: String, text: Option<String>) -> Known {
+        Known {
+            id,
+            name,
+            text,
+            state: State::Held,
+            is_ended: false,
+            is_told: false,
+            record: Record::None,
+        }
+    }
+
     pub(super) fn is_over(&self) -> bool {
         match self.state {
-            State::Over => true,
-            State::Held => self.is_ended,
+            State::Over => self.record == Record::None,
+            State::Held | State::Passed(_) => self.is_ended,
             State::Delivered(_) => false,
         }
     }
 
     pub(super) fn was_given(&self) -> bool {
         match self.state {
-            State::Over | State::Delivered(_) => true,
+            State::Over | State::Delivered(_) | State::Passed(_) => true,
             State::Held => false,
+        }
+    }
+
+    /// True if the client has the call, and the vendor has no word of it.
+    pub(super) fn waits_for_word(&self) -> bool {
+        match self.state {
+            State::Over | State::Delivered(_) => !self.is_told,
+            State::Held | State::Passed(_) => false,
+        }
+    }
+
+    /// True if the response is for the call.
+    pub(super) fn is_for(&self, response: &Response<'_>) -> bool {
+        match &response.id {
+            Some(id) => self.id.as_ref() == Some(id),
+            None => self.id.is_none() && Some(&self.name) == response.name.as_ref(),
         }
     }
 
@@ -74,15 +131,29 @@ impl Known {
         }
     }
 
-    /// Delivers the call, once. Returns its text.
-    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<String> {
-        match self.state {
+    /// Delivers the call, once.
+    pub(super) fn deliver(&mut self, start: Start, args: &Json) -> Option<Delivery> {
+        match &mut self.state {
             State::Held if !self.is_ended => {}
+            State::Passed(answer) => {
+                let answer = answer.take().map(Delivery::Answered);
+                self.state = match answer {
+                    Some(_) => State::Over,
+                    None => State::Delivered(start),
+                };
+                return answer;
+            }
             State::Held | State::Delivered(_) | State::Over => return None,
         }
         self.state = State::Delivered(start);
         let text = self.text.take().filter(|text| has_args(text, args));
         let text = text.unwrap_or_else(|| call_of(self.id.as_deref(), &self.name, args));
-        Some(text)
+        Some(Delivery::Text(text))
+    }
+
+    /// The word of the gateway to the vendor, in place of an answer.
+    pub(super) fn unanswered(&self, ending: Unanswered<'_>) -> Act {
+        let id = self.id.as_deref();
+        Act::Own(unanswered(id, &self.name, self.is_told, ending))
     }
 }
