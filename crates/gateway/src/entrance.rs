@@ -152,8 +152,13 @@ impl Admitted {
     /// one tenant do not lead to the sessions of another. Labels that no permission asks for do not
     /// count: they may change between connections.
     pub(crate) fn scope_of(&self, agent: &str, labels: &BTreeMap<String, String>) -> String {
-        let covering = self.permissions.iter().filter(|it| it.covers(agent, labels));
-        let asked = covering.map(|it| &it.labels).min_by_key(|it| (it.len(), *it));
+        let covering = self
+            .permissions
+            .iter()
+            .filter(|it| it.covers(agent, labels));
+        let asked = covering
+            .map(|it| &it.labels)
+            .min_by_key(|it| (it.len(), *it));
         serde_json::json!([self.scope(), agent, asked]).to_string()
     }
 

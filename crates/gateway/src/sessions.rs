@@ -54,12 +54,7 @@ impl Sessions {
     }
 
     /// Notes that a connection has ended, with the calls that its client had.
-    pub(crate) fn leave(
-        &self,
-        session: SessionId,
-        claim: &str,
-        unanswered: Vec<(String, Start)>,
-    ) {
+    pub(crate) fn leave(&self, session: SessionId, claim: &str, unanswered: Vec<(String, Start)>) {
         let mut table = self.table();
         let Some(presence) = table.get_mut(&session) else {
             return;

@@ -51,7 +51,10 @@ impl Declared {
     /// The size of its texts, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let description = self.description.as_ref().map_or(0, String::len);
-        let parameters = self.parameters.as_ref().map_or(0, |it| it.to_string().len());
+        let parameters = self
+            .parameters
+            .as_ref()
+            .map_or(0, |it| it.to_string().len());
         self.name.len() + description + parameters
     }
 }

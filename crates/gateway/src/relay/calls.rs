@@ -362,7 +362,7 @@ impl Calls {
                 known.end();
                 match is_held {
                     true => known.record = Record::Awaited,
-                    false => known.is_told = true,
+                    false => known.tell(),
                 }
             }
             if is_held {
@@ -425,6 +425,7 @@ impl Calls {
         if let Some(known) = self.known.get_mut(&told.call) {
             known.is_told = true;
             if !told.is_interim {
+                known.has_outcome = true;
                 known.record = Record::None;
             }
         }

@@ -133,7 +133,10 @@ where
         Last::Close(frame) => (frame, false),
         Last::Discard(frame) => (Some(frame), true),
     };
-    if poll_fn(|it| line.poll_write(Pin::new(&mut sink), it)).await.is_err() {
+    if poll_fn(|it| line.poll_write(Pin::new(&mut sink), it))
+        .await
+        .is_err()
+    {
         return;
     }
     let sent = sink.send(Message::Close(frame)).await;

@@ -43,8 +43,10 @@ pub(super) struct Known {
     pub(super) state: State,
     /// True if the session has ended it.
     pub(super) is_ended: bool,
-    /// True if the vendor has an answer or an acknowledgement.
+    /// True if the vendor has a response: an acknowledgement or an outcome.
     pub(super) is_told: bool,
+    /// True if the vendor has the outcome.
+    pub(super) has_outcome: bool,
     /// The record of the client's last answer, if the vendor gets it only then.
     pub(super) record: Record,
 }
@@ -69,7 +71,9 @@ pub(super) enum Record {
     Awaited,
     /// It is made, and the session is to speak.
     Made,
-    /// It cannot be made. The session speaks, if it has not stopped.
+    /// The session has refused it, because the call has another outcome. It is to speak.
+    Refused,
+    /// It cannot be made.
     Failed,
 }
 
@@ -90,6 +94,7 @@ impl Known {
             state: State::Held,
             is_ended: false,
             is_told: false,
+            has_outcome: false,
             record: Record::None,
         }
     }
@@ -109,10 +114,10 @@ impl Known {
         }
     }
 
-    /// True if the client has the call, and the vendor has no word of it.
-    pub(super) fn waits_for_word(&self) -> bool {
+    /// True if the client has had the call, and the vendor has no outcome of it.
+    pub(super) fn lacks_outcome(&self) -> bool {
         match self.state {
-            State::Over | State::Delivered(_) => !self.is_told,
+            State::Over | State::Delivered(_) => !self.has_outcome,
             State::Held | State::Passed(_) => false,
         }
     }
@@ -123,6 +128,11 @@ impl Known {
             Some(id) => self.id.as_ref() == Some(id),
             None => self.id.is_none() && Some(&self.name) == response.name.as_ref(),
         }
+    }
+
+    /// Notes that the vendor gets the outcome now.
+    pub(super) fn tell(&mut self) {
+        (self.is_told, self.has_outcome) = (true, true);
     }
 
     pub(super) fn end(&mut self) {

@@ -111,7 +111,9 @@ mod tests {
             for line in [&mut line, &mut own] {
                 let sink = futures_util::sink::drain().sink_map_err(|it| match it {});
                 let mut sink = pin!(sink);
-                poll_fn(|it| line.poll_write(sink.as_mut(), it)).await.unwrap();
+                poll_fn(|it| line.poll_write(sink.as_mut(), it))
+                    .await
+                    .unwrap();
                 assert!(line.has_room() && line.has_room_for_own() && !line.has_work());
             }
         }

@@ -1,8 +1,8 @@
 //! Messages that a relay makes itself, and comparisons of those that it got.
 
 use recount::session::Json;
-use serde_json::{Value, json};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::frames::calls::frame_of;

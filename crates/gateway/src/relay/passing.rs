@@ -55,8 +55,8 @@ impl Relay {
                     self.calls.stopped(&mut acts);
                 }
             }
-            Event::Settled(Settled { call, is_recorded }) => {
-                self.calls.settled(call, is_recorded, &mut acts);
+            Event::Settled(Settled { call, record }) => {
+                self.calls.settled(call, record, &mut acts);
             }
         }
         if !self.calls.has_waiting() {

@@ -50,7 +50,9 @@ impl Report {
                 is_interim: false,
                 ..
             } => Some(start.call),
-            Report::Return { .. } | Report::Said(_) | Report::Late { .. } | Report::Tools(_) => None,
+            Report::Return { .. } | Report::Said(_) | Report::Late { .. } | Report::Tools(_) => {
+                None
+            }
         }
     }
 

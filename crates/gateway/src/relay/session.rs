@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::copies::{Copies, CopyQueue, copies};
+use super::known::Record;
 use super::reports::{Report, Reported, Reports};
 use super::task::Shared;
 use crate::entrance::Admitted;
@@ -70,8 +71,7 @@ pub(super) struct Channels {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) call: Seq,
-    /// False if the answer cannot be recorded.
-    pub(super) is_recorded: bool,
+    pub(super) record: Record,
 }
 
 impl Channels {
@@ -245,8 +245,12 @@ impl Reporter {
                 tracing::warn!(%session, %error, "a report of a client was not recorded");
             }
             if let Some(call) = call {
-                let is_recorded = recorded.is_ok();
-                let _ = settling.send(Settled { call, is_recorded });
+                let record = match recorded {
+                    Ok(()) => Record::Made,
+                    Err(Error::Refused(_)) => Record::Refused,
+                    Err(_) => Record::Failed,
+                };
+                let _ = settling.send(Settled { call, record });
             }
             reported.note(bytes);
         }

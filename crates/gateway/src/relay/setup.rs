@@ -14,7 +14,7 @@ use super::ends::End;
 use super::messages::like;
 use super::session::Wanted;
 use super::task::{Client, Relay};
-use crate::frames::client::text_of;
+use crate::frames::client::{ClientFrame, look, text_of};
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
 use crate::places::PlaceKey;
@@ -44,6 +44,9 @@ impl Relay {
         };
         let bytes = message.clone().into_data();
         let text = text_of(&bytes).map_err(|it| unfit(&it))?;
+        if let ClientFrame::Malformed(problem) = look(&bytes) {
+            return Err(unfit(&problem));
+        }
         let setup = Setup::read(text).map_err(|it| unfit(&it))?;
         let (admitted, request) = (&self.request.admitted, &self.request);
         if !admitted.may_use(&request.agent, &request.labels, Some(&setup.model)) {

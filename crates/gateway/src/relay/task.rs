@@ -212,7 +212,11 @@ impl Relay {
     async fn finish(mut self: Box<Self>, end: End, client: Halves<Client>, vendor: Halves<Vendor>) {
         if self.dropped > 0 {
             let (dropped, session) = (self.dropped, self.session);
-            tracing::warn!(dropped, ?session, "messages passed while the session was too busy");
+            tracing::warn!(
+                dropped,
+                ?session,
+                "messages passed while the session was too busy"
+            );
         }
         let lost = end.lost();
         if let Some(channels) = &self.channels {

@@ -82,51 +82,42 @@ impl Calls {
     }
 
     /// Notes that the client's last answer to a call is on record, or cannot be.
-    pub(crate) fn settled(&mut self, call: Seq, is_recorded: bool, acts: &mut Vec<Act>) {
+    pub(crate) fn settled(&mut self, call: Seq, record: Record, acts: &mut Vec<Act>) {
         if let Some(known) = self.known.get_mut(&call)
             && known.record == Record::Awaited
         {
-            known.record = match is_recorded {
-                true => Record::Made,
-                false => Record::Failed,
-            };
-            if self.is_stopped {
+            known.record = record;
+            if self.is_stopped || record == Record::Failed {
                 self.conclude(call, acts);
             }
         }
     }
 
-    /// Answers the vendor for a call whose session has stopped. One that waits for the client, or
-    /// for the record, is left.
+    /// Gives the vendor the outcome of a call for which the session does not speak. One that waits
+    /// for the client, or for the record, is left.
     fn conclude(&mut self, call: Seq, acts: &mut Vec<Act>) {
         let name = self.known.get(&call).map(|it| it.name.clone());
         let is_held = name.is_some_and(|it| self.is_held(&it));
         let Some(known) = self.known.get_mut(&call) else {
             return;
         };
-        let record = std::mem::replace(&mut known.record, Record::None);
-        let ending = match record {
-            Record::Made => None,
-            Record::Failed => Some(Unanswered::Unknown),
-            Record::Awaited => {
-                known.record = record;
-                return;
-            }
+        let is_recorded = match known.record {
+            Record::Awaited => return,
+            Record::Made => true,
+            Record::Refused | Record::Failed => false,
             // The session has ended it without a word to the vendor. The client's answer to an
             // observed call passes still.
-            Record::None if is_held && known.is_ended && known.waits_for_word() => {
-                Some(Unanswered::Unknown)
-            }
+            Record::None if is_held && known.is_ended && known.lacks_outcome() => false,
             Record::None => return,
         };
-        let answer = self.answers.take_last(call);
-        acts.push(match (ending, answer) {
-            (None, Some(answer)) if !known.is_told => Act::ToVendor(answer.message),
-            (None, Some(answer)) => known.unanswered(Unanswered::Returned(&answer.response)),
-            (None, None) => known.unanswered(Unanswered::Unknown),
-            (Some(ending), _) => known.unanswered(ending),
+        known.record = Record::None;
+        let answer = self.answers.take_last(call).filter(|_| is_recorded);
+        acts.push(match answer {
+            Some(answer) if !known.is_told => Act::ToVendor(answer.message),
+            Some(answer) => known.unanswered(Unanswered::Returned(&answer.response)),
+            None => known.unanswered(Unanswered::Unknown),
         });
-        known.is_told = true;
+        known.tell();
     }
 
     /// True if the response is for a call that passed before it was on record. Its answer is kept
@@ -176,14 +167,14 @@ impl Calls {
         }
         let mut known = self.known.iter();
         let found = known.find(|(_, it)| {
-            it.is_for(response) && it.is_ended && it.waits_for_word() && !self.is_held(&it.name)
+            it.is_for(response) && it.is_ended && it.lacks_outcome() && !self.is_held(&it.name)
         });
         let call = found.map(|(call, _)| *call);
         let known = call.and_then(|call| self.known.get_mut(&call));
         if let Some(known) = known
             && !is_interim
         {
-            known.is_told = true;
+            known.tell();
         }
         call.is_some()
     }
