@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use recount::journal::{Journal, MemoryJournal};
 use recount::prelude::*;
-use recount::testing::StuckJournal;
 use recount_gateway::{AnyCredential, Settings};
 
 use crate::bench::{Bench, POLICIES, Side, agent, alone, answer, call, calls};
@@ -95,8 +94,8 @@ async fn failed(pass_observed: bool) -> (Bench, Side, Side) {
     (bench, sides.0, sides.1)
 }
 
-/// The answer to the held call cannot be recorded. So the vendor does not get it, and hears that the
-/// outcome is unknown, as the record will say.
+/// The vendor does not get the answer to the held call, and hears that the outcome is unknown, as
+/// the record will say.
 #[tokio::test]
 async fn answer_that_cannot_be_recorded_is_not_passed_if_its_call_was_held() {
     for pass_observed in [false, true] {
@@ -158,24 +157,4 @@ async fn waiting_calls_end_when_the_session_stops() {
     assert!(told.to_string().contains("not_recorded"), "{told}");
     client.text(&answer("f1", "refund")).await;
     nothing_for_vendor(&mut client, &mut vendor).await;
-}
-
-/// The record of the answer has been made, and a message follows that the session refuses.
-#[tokio::test]
-async fn failed_close_of_a_left_session_is_tried_again() {
-    let journal = StuckJournal::new();
-    let engine = Engine::in_memory().journal(journal.clone());
-    let engine = engine.agent("desk", agent(POLICIES)).open().await.unwrap();
-    let mut bench = Bench::with(engine, Arc::new(AnyCredential), |it| Settings {
-        keep: std::time::Duration::from_secs(60),
-        ..it
-    })
-    .await;
-    let updates = bench.engine.subscribe();
-    let (client, _vendor) = bench.connected("k").await;
-    client.drop_connection();
-    bench.recorded(updates, "disconnected").await;
-    let updates = bench.engine.subscribe();
-    tokio::time::pause();
-    bench.recorded(updates, "session_closed").await;
 }

@@ -4,7 +4,7 @@ use recount::prelude::ToolConfirmation;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, alone, answer, call, calls};
+use crate::bench::{Bench, answer, call, calls};
 
 const SESSION: [(&str, &str); 1] = [("x-recount-session", "s1")];
 
@@ -28,33 +28,6 @@ async fn later_connection_takes_over_what_is_held() {
         let told = laters.next_json().await;
         assert!(told["clientContent"].is_object(), "{told}");
         assert_eq!(bench.sessions().await.len(), 1);
-    }
-}
-
-#[tokio::test]
-async fn answer_of_a_client_that_closes_at_once_is_on_record() {
-    for tool in ["look_up", "refund"] {
-        let mut bench = Bench::start().await;
-        let (mut client, mut vendor) = bench.connected_with("k", &SESSION, json!({})).await;
-        vendor.binary(&calls(&[call("f1", tool)])).await;
-        if tool == "refund" {
-            vendor.next_json().await;
-            bench.answer(tool, ToolConfirmation::confirmed()).await;
-            assert_eq!(client.next_text().await, alone(&call("f1", tool)));
-        } else {
-            client.next_text().await;
-        }
-        let mut updates = bench.engine.subscribe();
-        client.text(&answer("f1", tool)).await;
-        client.send(Message::Close(None)).await;
-        let ended = updates.wait_for(|it| {
-            assert_ne!(it.kind(), "claim_ended", "{tool}");
-            it.kind() == "disconnected"
-        });
-        ended.await.unwrap();
-        // The next connection has nothing to hear of it but the held call's result.
-        let (mut client, _vendor) = bench.connected_with("k", &SESSION, json!({})).await;
-        client.send(Message::Close(None)).await;
     }
 }
 
