@@ -122,7 +122,7 @@ async fn tools_declared_on_a_full_disk_count_once_there_is_room() {
 }
 
 #[tokio::test]
-async fn words_and_answers_on_a_full_disk_are_recorded_once_there_is_room() {
+async fn words_and_answers_on_a_full_disk_are_recorded_later() {
     let directory = tempfile::tempdir().unwrap();
     let (mut bench, space) = on_disk(directory.path()).await;
     let (mut client, mut vendor) = bench.connected("k").await;

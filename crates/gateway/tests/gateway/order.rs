@@ -63,7 +63,7 @@ async fn words_are_recorded_before_the_call_that_they_caused() {
 /// Declared while the journal is stuck: audio passes, and the call of the new function waits for
 /// its declaration.
 #[tokio::test]
-async fn declared_tools_are_recorded_before_their_calls_and_hold_up_nothing() {
+async fn declared_tools_precede_their_calls_and_hold_up_nothing() {
     let (mut bench, journal) = stuck().await;
     let (mut client, mut vendor) = bench.connected("k").await;
     bench.session_of_connection().await;

@@ -97,7 +97,7 @@ async fn failed(pass_observed: bool) -> (Bench, Side, Side) {
 /// The vendor does not get the answer to the held call, and hears that the outcome is unknown, as
 /// the record will say.
 #[tokio::test]
-async fn answer_that_cannot_be_recorded_is_not_passed_if_its_call_was_held() {
+async fn unrecorded_answer_to_a_held_call_is_not_passed() {
     for pass_observed in [false, true] {
         let (_bench, mut client, mut vendor) = failed(pass_observed).await;
         client.text(&answer("f2", "refund")).await;
