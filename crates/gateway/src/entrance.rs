@@ -229,6 +229,22 @@ impl Admitted {
         }
     }
 
+    /// The scope of the names of sessions of this agent with these labels.
+    ///
+    /// Tokens of one name that ask for other labels have scopes of their own, so that the names of
+    /// one tenant do not lead to the sessions of another. Labels that no permission asks for do not
+    /// count: they may change between connections.
+    pub(crate) fn scope_of(&self, agent: &str, labels: &BTreeMap<String, String>) -> String {
+        let covering = self
+            .permissions
+            .iter()
+            .filter(|it| it.covers(agent, labels));
+        let asked = covering
+            .map(|it| &it.labels)
+            .min_by_key(|it| (it.len(), *it));
+        serde_json::json!([self.scope(), agent, asked]).to_string()
+    }
+
     /// True if the client may open and continue a session of this agent with these labels. With a
     /// model, true if it may do so with this model.
     #[must_use]

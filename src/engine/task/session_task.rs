@@ -280,7 +280,10 @@ impl SessionTask {
                     let heard = self.hear(epoch, &text, written).await;
                     self.connections.media.reached(epoch);
                     self.connections.heard = number;
-                    self.order_heard();
+                    // A message that cannot be recorded ends the task, and the orders with it.
+                    if heard.is_ok() {
+                        self.order_heard();
+                    }
                     return heard;
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {

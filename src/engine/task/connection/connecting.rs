@@ -238,6 +238,8 @@ impl SessionTask {
         };
         observations.splice(at..at, detachment);
         self.connections.close_socket();
+        // Its client holds no call any more, and the program that relays it sees the end.
+        observations.extend(self.lost_relay());
         if !observations.is_empty() {
             self.put_at(now, observations, Objects::default()).await?;
             self.running.attached = None;
