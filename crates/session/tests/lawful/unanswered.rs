@@ -50,8 +50,11 @@ impl Unanswered {
     }
 
     fn asked(&mut self, request: Seq, it: &ConfirmationRequested) {
-        // A new question revokes what an older one let run.
-        self.waived.remove(&it.call);
+        // A new question about the call revokes what an older one let run. The question of a tool
+        // is about its run alone.
+        if it.about != About::Tool {
+            self.waived.remove(&it.call);
+        }
         if it.about == About::Gate && it.on_expiry == OnExpiry::Allow {
             let bound = Bound(it.call, it.contract, it.args_sha256);
             self.allowing.insert(request, bound);

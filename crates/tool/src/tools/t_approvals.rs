@@ -46,9 +46,10 @@ impl T {
     /// Sets the effect of an expiry for a tool that has a time, as of
     /// [`confirm_within`](Self::confirm_within). By default the call is denied.
     ///
-    /// **[`OnExpiry::Allow`] fails open**: the call runs if every approver sleeps, and if no message
-    /// reaches them. It is recorded as a call that no person allowed. Registration rejects it beside
-    /// terms that only a person can meet: approvers, a quorum, a payload, edits approved anew.
+    /// **[`OnExpiry::Allow`] fails open**: the call runs if every approver sleeps, and if no
+    /// message reaches them. The record says that no person allowed it. Registration rejects it
+    /// beside terms that only a person can meet: approvers, a quorum, a payload, edits approved
+    /// anew.
     ///
     /// ```
     /// use recount_session::OnExpiry;
