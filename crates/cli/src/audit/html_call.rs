@@ -201,7 +201,7 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     let mood = match it.end.as_str() {
         "approved" | "settled_as_done" => "good",
         "open" => "open",
-        "denied" | "expired" | "settled_as_failed" => "bad",
+        "denied" | "expired" | "allowed_unanswered" | "settled_as_failed" => "bad",
         _ => "plain",
     };
     let by = it
