@@ -185,6 +185,7 @@ fn every_policy_field_has_a_key() {
     };
     let GateTerms {
         expires_after: Some(_),
+        on_expiry: Some(_),
         when: Some(_),
         asks_program: true,
         payload: Some(_),
