@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use recount::session::OnExpiry;
 use serde_json::{Value, json};
 
 use super::mistake::{Mistake, Place};
@@ -22,14 +23,16 @@ pub(super) use variables::VARIABLES;
 pub(super) struct HeldTerms {
     /// The time for which a call may block the model, before it is acknowledged.
     pub(super) inline: Duration,
-    /// The time after which a question counts as denied.
+    /// The time after which a question expires.
     pub(super) at_most: Option<Duration>,
+    /// The effect of an expiry after that time.
+    pub(super) on_expiry: Option<OnExpiry>,
     /// True if nothing is held, and the record has what would have been.
     pub(super) dry_run: bool,
 }
 
 /// The keys of `[gateway]`.
-pub(super) const GATEWAY: [&str; 14] = [
+pub(super) const GATEWAY: [&str; 15] = [
     "listen",
     "tls_listen",
     "tls",
@@ -40,6 +43,7 @@ pub(super) const GATEWAY: [&str; 14] = [
     "vendor_key_file",
     "hold_inline",
     "max_hold",
+    "on_expiry",
     "pass_observed",
     "dry_run",
     "connections",
@@ -75,6 +79,8 @@ pub(crate) struct GatewaySettings {
     pub(crate) hold_inline: Option<Given<Duration>>,
     /// The time after which a held call expires.
     pub(crate) max_hold: Option<Given<Duration>>,
+    /// The effect of an expiry after that time.
+    pub(crate) on_expiry: Option<Given<OnExpiry>>,
     /// True if calls without a policy pass while the journal cannot be written.
     pub(crate) pass_observed: Option<Given<bool>>,
     /// True if nothing is held.
@@ -117,6 +123,13 @@ pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
     let credentials = section.value("credentials", CredentialsGiven::EXPECTED, |node| {
         node.text()?.parse().ok()
     });
+    let on_expiry = section.value("on_expiry", "\"deny\" or \"allow\"", |node| {
+        match node.text()? {
+            "deny" => Some(OnExpiry::Deny),
+            "allow" => Some(OnExpiry::Allow),
+            _ => None,
+        }
+    });
     let tls = section.section("tls").map(|it| reading::tls(&it));
     GatewaySettings {
         listen: section.value("listen", reading::ADDRESS, address),
@@ -129,6 +142,7 @@ pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
         vendor_key_file: section.path("vendor_key_file"),
         hold_inline: section.positive("hold_inline"),
         max_hold: section.positive("max_hold"),
+        on_expiry,
         pass_observed: section.flag("pass_observed"),
         dry_run: section.flag("dry_run"),
         connections: section.number("connections", 1),
@@ -203,6 +217,7 @@ impl Settings {
                 .as_ref()
                 .map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
             at_most: given.max_hold.as_ref().map(|it| it.value),
+            on_expiry: given.on_expiry.as_ref().map(|it| it.value),
             dry_run: given.dry_run.as_ref().is_some_and(|it| it.value),
         })
     }
@@ -221,6 +236,7 @@ impl Settings {
         let mut mistakes = self.agent_mistakes(given);
         mistakes.extend(self.address_mistakes(given, service));
         mistakes.extend(key_mistakes(given));
+        mistakes.extend(expiry_mistake(given));
         mistakes
     }
 
@@ -281,6 +297,18 @@ impl Settings {
         }
         mistakes
     }
+}
+
+/// The mistake of a choice that no expiry ever meets.
+fn expiry_mistake(given: &GatewaySettings) -> Option<Mistake> {
+    let choice = given
+        .on_expiry
+        .as_ref()
+        .filter(|_| given.max_hold.is_none())?;
+    Some(choice.mistake(
+        "it says what becomes of a call after max_hold, so expected a max_hold; the key of a \
+         policy file is confirm_on_expiry",
+    ))
 }
 
 fn key_mistakes(given: &GatewaySettings) -> Vec<Mistake> {
@@ -364,6 +392,12 @@ pub(super) fn schema() -> Value {
                 duration(),
                 "The time after which a held call expires without an answer; by default that of \
                  its policy.",
+            ),
+            (
+                "on_expiry",
+                json!({"enum": ["deny", "allow"]}),
+                "What becomes of a call after max_hold: deny, the default, or allow: it runs \
+                 although no person allowed it, so the gateway fails open. It needs max_hold.",
             ),
             (
                 "pass_observed",

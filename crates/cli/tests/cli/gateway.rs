@@ -277,6 +277,14 @@ fn mistakes_of_the_section_have_their_lines() {
             "recount.toml:2:15: gateway.hold_inline: expected a time longer than 0",
         ),
         (
+            "on_expiry = \"allow\"",
+            "recount.toml:2:13: gateway.on_expiry: it says what becomes of a call after max_hold",
+        ),
+        (
+            "max_hold = \"5m\"\non_expiry = \"run\"",
+            "recount.toml:3:13: gateway.on_expiry: expected \"deny\" or \"allow\"",
+        ),
+        (
             "tls = { certificate = \"nope.pem\" }",
             "recount.toml:2:1: gateway.tls.key: expected a value, found none",
         ),
