@@ -26,8 +26,10 @@ fn sends() -> Agent {
     agent(T::confirm_on_expiry(mail, OnExpiry::Allow))
 }
 
-async fn engine(journal: &SurvivingJournal, clock: &Arc<ManualClock>, agent: Agent) -> Engine {
-    let engine = Engine::with_journal(journal.clone()).agent("desk", agent);
+async fn engine(journal: &Arc<SurvivingJournal>, clock: &Arc<ManualClock>, agent: Agent) -> Engine {
+    let engine = Engine::in_memory()
+        .journal(journal.clone())
+        .agent("desk", agent);
     engine.clock(clock.clone()).open().await.unwrap()
 }
 
@@ -54,12 +56,10 @@ async fn after_a_minute(agent: Agent) -> &'static str {
     clock.advance(MINUTE);
     let ended = |event: &recount::session::Event| event.kind() == "response_issued";
     updates.wait_for(ended).await.unwrap();
-    let ledger = Ledger::new(Arc::new(journal.clone()));
-    let report = Auditor::new(&ledger)
-        .report(&Filter::default())
-        .await
-        .unwrap();
-    let call = report.calls.first().unwrap();
+    let ledger = Ledger::new(journal.clone());
+    let auditor = Auditor::new(ledger, Filter::default()).await.unwrap();
+    let audited = auditor.read(live.session_id()).await.unwrap();
+    let call = audited.calls.first().unwrap();
     engine.shutdown(Duration::ZERO).await.unwrap();
     match (call.verdict, call.runs.len()) {
         (Verdict::AllowedUnanswered, 1) => {
@@ -108,12 +108,10 @@ async fn time_passes_while_the_process_is_gone() {
     let request = asked(&live).await;
     let waiting = live.pending().await.unwrap();
     assert_eq!(waiting.first().unwrap().on_expiry, OnExpiry::Allow);
-    let session = live.id();
     first.shutdown(Duration::ZERO).await.unwrap();
     clock.advance(2 * MINUTE);
     let second = engine(&journal, &clock, sends()).await;
-    let live = second.session("desk").resume(session).await.unwrap();
-    let late = live.answer(
+    let late = second.answer(
         request,
         ToolConfirmation::denied("no"),
         Actor::os_user("ada"),

@@ -94,7 +94,7 @@ pub(super) fn open(
     let (ordering, orders) = mpsc::unbounded_channel();
     let (settling, settled) = mpsc::unbounded_channel();
     let (known, session) = watch::channel(None);
-    index.presume(&session, &wanted.places);
+    shared.index.presume(&session, &wanted.places);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
     let (copies, receiver) = copies(recorded, lost.clone());
     let shared = shared.clone();

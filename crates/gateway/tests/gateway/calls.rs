@@ -8,7 +8,7 @@ use recount::testing::ManualClock;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, agent, alone, answer, call, calls};
+use crate::bench::{Bench, POLICIES, agent, alone, answer, call, calls};
 
 #[tokio::test]
 async fn observed_calls_and_their_answers_pass_unchanged() {
