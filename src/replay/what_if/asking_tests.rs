@@ -80,7 +80,8 @@ fn approval_beyond_a_limit_per_minute_is_unknown() {
 
 #[test]
 fn unanswered_call_runs_or_not_as_the_other_policy_says() {
-    let allowing = toolbox().expires_ms("pay", 60_000).runs_unanswered("pay");
+    let timed = || toolbox().gated("pay").expires_ms("pay", 60_000);
+    let allowing = timed().runs_unanswered("pay");
     let of = |tools: &Toolbox| begun(tools).call("c1", "pay", json!({})).timed_out();
     let on_expiry = |choice| {
         of_tool(
@@ -96,7 +97,7 @@ fn unanswered_call_runs_or_not_as_the_other_policy_says() {
     let call = &under(&ran, &on_expiry(None))[0];
     assert_eq!(call.recorded.standing, Standing::Ended(Outcome::Returned));
     assert_eq!(call.under.standing, Standing::Ended(Outcome::Expired));
-    let denied = of(&toolbox().expires_ms("pay", 60_000));
+    let denied = of(&timed());
     let call = &under(&denied, &on_expiry(Some(OnExpiry::Allow)))[0];
     assert_eq!(call.unknown, Some(Unknown::NoRun));
     let reason = call.under.reason.as_deref().unwrap_or_default();

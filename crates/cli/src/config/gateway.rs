@@ -80,7 +80,7 @@ pub(crate) struct GatewaySettings {
     /// The time after which a held call expires.
     pub(crate) max_hold: Option<Given<Duration>>,
     /// The effect of an expiry after that time.
-    pub(crate) on_expiry: Option<Given<OnExpiry>>,
+    pub(crate) on_expiry: Option<Given<OnExpiryGiven>>,
     /// True if calls without a policy pass while the journal cannot be written.
     pub(crate) pass_observed: Option<Given<bool>>,
     /// True if nothing is held.
@@ -117,18 +117,34 @@ impl FromStr for CredentialsGiven {
     }
 }
 
+/// The fate of a call that no person answers in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct OnExpiryGiven(pub(crate) OnExpiry);
+
+impl OnExpiryGiven {
+    pub(super) const EXPECTED: &str = "\"deny\" or \"allow\"";
+}
+
+impl FromStr for OnExpiryGiven {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OnExpiryGiven, String> {
+        match text {
+            "deny" => Ok(OnExpiryGiven(OnExpiry::Deny)),
+            "allow" => Ok(OnExpiryGiven(OnExpiry::Allow)),
+            _ => Err(format!("expected {}", OnExpiryGiven::EXPECTED)),
+        }
+    }
+}
+
 /// Reads `[gateway]`.
 pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
     section.only(&GATEWAY);
     let credentials = section.value("credentials", CredentialsGiven::EXPECTED, |node| {
         node.text()?.parse().ok()
     });
-    let on_expiry = section.value("on_expiry", "\"deny\" or \"allow\"", |node| {
-        match node.text()? {
-            "deny" => Some(OnExpiry::Deny),
-            "allow" => Some(OnExpiry::Allow),
-            _ => None,
-        }
+    let on_expiry = section.value("on_expiry", OnExpiryGiven::EXPECTED, |node| {
+        node.text()?.parse().ok()
     });
     let tls = section.section("tls").map(|it| reading::tls(&it));
     GatewaySettings {
@@ -217,7 +233,7 @@ impl Settings {
                 .as_ref()
                 .map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
             at_most: given.max_hold.as_ref().map(|it| it.value),
-            on_expiry: given.on_expiry.as_ref().map(|it| it.value),
+            on_expiry: given.on_expiry.as_ref().map(|it| it.value.0),
             dry_run: given.dry_run.as_ref().is_some_and(|it| it.value),
         })
     }

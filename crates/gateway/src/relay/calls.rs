@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use recount::engine::RelayOrder;
 use recount::live::Told;
 use recount::session::{Json, Seq};
+use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::answers::{Answer, Answers};
@@ -139,8 +140,13 @@ impl Calls {
         });
     }
 
-    /// Follows an order of the session.
-    pub(crate) fn follow(&mut self, order: RelayOrder, acts: &mut Vec<Act>) {
+    /// Follows an order of the session. Returns the report that is due once the vendor has read a
+    /// message of it.
+    pub(crate) fn follow(
+        &mut self,
+        order: RelayOrder,
+        acts: &mut Vec<Act>,
+    ) -> Option<oneshot::Sender<()>> {
         match order {
             RelayOrder::Received { call, id, tool } => self.received(call, id, tool),
             RelayOrder::Deliver {
@@ -158,11 +164,10 @@ impl Calls {
                 written,
             } => {
                 acts.extend(self.said(message, told));
-                // The writer of the session goes on. What is lost with the connection is known to
-                // the session by its end.
-                let _ = written.send(());
+                return Some(written);
             }
         }
+        None
     }
 
     fn received(&mut self, call: Seq, id: Option<String>, tool: String) {

@@ -5,7 +5,7 @@
 //! the client's. `calls` decides what becomes of a call's message, `known` has the calls, `answers`
 //! what clients said of them, `unrecorded` those that no record has, and `messages` makes messages
 //! of the gateway's own. `session` is the way to the engine, with `reports` and `copies`; `line` is
-//! one direction.
+//! one direction, and `proofs` says what the vendor has read of it.
 
 mod answers;
 mod calls;
@@ -16,6 +16,7 @@ mod known;
 mod line;
 mod messages;
 mod passing;
+mod proofs;
 mod reports;
 mod session;
 mod setup;

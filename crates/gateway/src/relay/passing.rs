@@ -41,12 +41,12 @@ impl Relay {
     }
 
     pub(super) fn of_session(&mut self, event: Event) {
-        let mut acts = Vec::new();
+        let (mut acts, mut written) = (Vec::new(), None);
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
             }
-            Event::Order(order) => self.calls.follow(*order, &mut acts),
+            Event::Order(order) => written = self.calls.follow(*order, &mut acts),
             Event::Stopped => {
                 self.is_unrecorded = true;
                 // A session that goes on with another connection answers its calls there.
@@ -63,6 +63,10 @@ impl Relay {
             self.overdue = None;
         }
         self.perform(acts);
+        if let Some(written) = written {
+            let ping = self.proofs.ask(written);
+            self.to_vendor.push_own(ping);
+        }
     }
 
     /// Handles calls that can no longer be recorded.
@@ -154,7 +158,11 @@ impl Relay {
             Message::Text(text) => text.as_bytes(),
             Message::Binary(bytes) => bytes,
             Message::Close(frame) => return Some(End::Vendor(frame.clone())),
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+            Message::Pong(payload) => {
+                self.proofs.pong(payload);
+                return None;
+            }
+            Message::Ping(_) | Message::Frame(_) => return None,
         };
         match vendor::look(bytes) {
             VendorFrame::Passing => self.to_client.push(message),

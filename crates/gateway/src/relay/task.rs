@@ -24,6 +24,7 @@ use uuid::Uuid;
 use super::calls::Calls;
 use super::ends::{End, close};
 use super::line::Line;
+use super::proofs::Proofs;
 use super::reports::{Reported, Reports, reports};
 use super::session::{Channels, Settled, Wanted};
 use crate::entrance::{Admitted, Entrance};
@@ -79,6 +80,7 @@ pub(crate) struct Relay {
     pub(super) calls: Calls,
     pub(super) to_client: Line,
     pub(super) to_vendor: Line,
+    pub(super) proofs: Proofs,
     pub(super) reports: Reports,
     /// The other end of the reports, until the session is opened.
     pub(super) reported: Option<Reported>,
@@ -116,6 +118,7 @@ impl Relay {
             calls: Calls::default(),
             to_client: Line::default(),
             to_vendor: Line::default(),
+            proofs: Proofs::default(),
             reports,
             reported: Some(reported),
             channels: None,
@@ -185,6 +188,7 @@ impl Relay {
                     }
                 }
                 () = self.reports.progress(), if !self.reports.have_room() => {}
+                () = self.proofs.overdue() => self.proofs.give_up(),
                 () = overdue(&mut self.overdue) => {
                     self.overdue = None;
                     self.pass_unrecorded();

@@ -122,3 +122,28 @@ async fn client_gets_nothing_that_its_sdk_does_not_know() {
         assert!(is_known(&message), "{message}");
     }
 }
+
+/// A call with an argument of 600 KiB.
+fn large(id: &str) -> String {
+    let query = "x".repeat(600 << 10);
+    format!(r#"{{"id":"{id}","name":"look_up","args":{{"query":"{query}"}}}}"#)
+}
+
+#[tokio::test]
+async fn large_calls_pass_once_the_journal_writes_again() {
+    let journal = StuckJournal::new();
+    let engine = Engine::in_memory().journal(journal.clone());
+    let engine = engine.agent("desk", agent(POLICIES)).open().await.unwrap();
+    let mut bench = Bench::with(engine, Arc::new(AnyCredential), |it| it).await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    journal.stick();
+    let sent = ["f1", "f2"].map(|id| calls(&[large(id)]));
+    for message in &sent {
+        vendor.binary(message).await;
+    }
+    assert_eq!(ponged(&mut client).await, b"beat");
+    journal.release();
+    for message in &sent {
+        assert!(client.next_text().await == *message);
+    }
+}

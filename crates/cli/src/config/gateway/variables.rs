@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{CredentialsGiven, GatewaySettings};
+use super::{CredentialsGiven, GatewaySettings, OnExpiryGiven};
 use crate::config::environment::Set;
 use crate::config::reading::ADDRESS;
 use crate::config::settings::Settings;
@@ -10,7 +10,7 @@ use crate::config::settings::Settings;
 const FLAG: &str = "true or false";
 
 /// The variables, in the order of the keys.
-pub(in crate::config) const VARIABLES: [(&str, Set); 15] = [
+pub(in crate::config) const VARIABLES: [(&str, Set); 16] = [
     ("RECOUNT_SERVE_GATEWAY_LISTEN", |to, it| {
         of(to).listen = Some(it.parsed::<SocketAddr>(ADDRESS)?);
         Ok(())
@@ -53,6 +53,10 @@ pub(in crate::config) const VARIABLES: [(&str, Set); 15] = [
     }),
     ("RECOUNT_SERVE_GATEWAY_MAX_HOLD", |to, it| {
         of(to).max_hold = Some(it.positive()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_GATEWAY_ON_EXPIRY", |to, it| {
+        of(to).on_expiry = Some(it.parsed(OnExpiryGiven::EXPECTED)?);
         Ok(())
     }),
     ("RECOUNT_SERVE_GATEWAY_PASS_OBSERVED", |to, it| {

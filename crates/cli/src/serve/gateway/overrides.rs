@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::config::{CredentialsGiven, Given, Settings};
+use crate::config::{CredentialsGiven, Given, OnExpiryGiven, Settings};
 use recount_telling::duration;
 
 /// The settings of a gateway on the command line.
@@ -49,6 +49,10 @@ pub(in crate::serve) struct Overrides {
     /// The time after which a held call expires; default: that of its policy.
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_hold: Option<Duration>,
+    /// The fate of a call that no person answers within --max-hold: deny, the default, or allow: it
+    /// runs, so the gateway fails open.
+    #[arg(long, value_name = "CHOICE")]
+    on_expiry: Option<OnExpiryGiven>,
     /// Lets calls without a policy pass while the journal cannot be written.
     #[arg(long)]
     pass_observed: bool,
@@ -99,6 +103,7 @@ impl Overrides {
         );
         set(&mut gateway.hold_inline, "--hold-inline", &self.hold_inline);
         set(&mut gateway.max_hold, "--max-hold", &self.max_hold);
+        set(&mut gateway.on_expiry, "--on-expiry", &self.on_expiry);
         let flag = |is_given: bool| is_given.then_some(true);
         set(
             &mut gateway.pass_observed,
