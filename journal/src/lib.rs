@@ -28,7 +28,7 @@ pub use maintenance::compact::{CompactOptions, Compacted, compact};
 pub use maintenance::export::{export, export_shown};
 pub use maintenance::export_writer::ExportWriter;
 pub use maintenance::import::{Imported, import, import_then};
-pub use maintenance::read_export::read_export;
+pub use maintenance::read_export::{import_appends, read_export};
 pub use maintenance::repair::{Damage, Hurt, Remedy, RepairOptions, Repaired, repair};
 pub use maintenance::{backup, verify};
 pub use memory::MemoryJournal;

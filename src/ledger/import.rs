@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
-use recount_journal::{Append, Imported, Line, WorkChange, block_on};
+use recount_journal::{Append, Imported, Journal, Line, WorkChange, block_on};
 use uuid::Uuid;
 
 use super::erasure::note_erasure;
@@ -57,6 +57,43 @@ pub fn import(
         |append| locked(&fold).changes(append),
         || locked(&fold).end(),
     )
+}
+
+/// Appends an export of a whole journal, or of one session, to an empty journal of any kind, with
+/// the checks of [`import`].
+///
+/// `open` opens the export. It is read twice: nothing is appended before all of it is verified and
+/// folded. The root of the journal's tree is then that of the export.
+///
+/// ```
+/// use recount_journal::{MemoryJournal, block_on};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let export = std::fs::read("fixtures/journals/rules-1/approved.jsonl")?;
+/// let journal = MemoryJournal::new();
+/// let imported = recount::ledger::import_into(|| Ok(&export[..]), &journal, None)?;
+/// assert_eq!(imported.sessions, 1);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// Those of [`import`]; [`Occupied`](recount_journal::Error::Occupied) if the journal has records;
+/// the errors of appending, after which it has a part of the export.
+pub fn import_into<R: BufRead + Send>(
+    mut open: impl FnMut() -> Result<R, Error>,
+    journal: &dyn Journal,
+    keys: Option<&dyn KeyStore>,
+) -> Result<Imported, Error> {
+    if block_on(journal.position())? > 0 {
+        let path = PathBuf::from("the journal to import into");
+        return Err(recount_journal::Error::Occupied { path }.into());
+    }
+    let mut fold = Fold::new(keys);
+    recount_journal::import_appends(open()?, |append| fold.changes(append), |_| Ok(()))?;
+    fold.end()?;
+    let mut fold = Fold::new(keys);
+    let put = |append| Ok(block_on(journal.append(append)).map(drop)?);
+    recount_journal::import_appends(open()?, |append| fold.changes(append), put)
 }
 
 /// No fold panics, and its state stays valid if one does.

@@ -41,7 +41,7 @@ pub use erasure::{EraseError, Erasure};
 pub use error::Error;
 pub use hold::{Hold, HoldEnd, HoldRefusal, HoldTarget};
 pub(crate) use holds::{PLACED, Placed, RELEASED, Released};
-pub use import::import;
+pub use import::{import, import_into};
 pub use leaves::LeaveInForce;
 pub use line::{Entry, actor_reference, fact_of, objects_named};
 pub use listing::SessionSummary;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 use crate::audit::{Audit, Evidence, Reads};
@@ -11,6 +12,7 @@ use crate::demo::{Demo, Service};
 use crate::development::{Fixtures, Policy, Simulate};
 use crate::failures::{Exit, Failure};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
+use crate::journal::location::without_password;
 use crate::journal::unknown_kinds;
 use crate::maintenance::{
     Backup, Checkpoint, Compact, Export, Import, Prove, Repair, Restore, Verify,
@@ -151,7 +153,7 @@ enum Command {
 
 /// Runs the command of the command line.
 pub(crate) fn run() -> ExitCode {
-    let command_line = CommandLine::parse();
+    let command_line = CommandLine::try_parse().unwrap_or_else(|error| misused(&error));
     #[cfg(feature = "serve")]
     let is_service = matches!(
         command_line.command,
@@ -195,6 +197,25 @@ pub(crate) fn run() -> ExitCode {
         }
     };
     ExitCode::from(exit as u8)
+}
+
+/// Ends the program after a wrong command line. The message repeats words of it, which may be
+/// addresses with passwords.
+fn misused(error: &clap::Error) -> ! {
+    // With its code, as the failure of a command.
+    if let Some(ContextValue::String(message)) = error.get(ContextKind::Custom) {
+        let _ = std::io::stderr().write_all(message.as_bytes());
+        std::process::exit(error.exit_code());
+    }
+    let has_password = |it: &str| without_password(it) != it;
+    if !std::env::args_os().any(|it| has_password(&it.to_string_lossy())) {
+        error.exit();
+    }
+    let rendered = error.render().to_string();
+    let lines = rendered.lines().map(|it| without_password(it) + "\n");
+    // Without standard error there is no place for the message.
+    let _ = std::io::stderr().write_all(lines.collect::<String>().as_bytes());
+    std::process::exit(error.exit_code())
 }
 
 async fn run_command(command: Command, screen: &mut Screen) -> Result<Exit, Failure> {

@@ -35,6 +35,8 @@ mod configuring;
 mod copying;
 #[path = "cli/damage.rs"]
 mod damage;
+#[path = "cli/databases.rs"]
+mod databases;
 #[path = "cli/demo.rs"]
 mod demo;
 #[path = "cli/digits.rs"]
@@ -78,6 +80,9 @@ mod hurt_exports;
 mod identities;
 #[path = "cli/ids.rs"]
 mod ids;
+#[cfg(all(feature = "postgres", feature = "serve"))]
+#[path = "cli/in_database.rs"]
+mod in_database;
 #[path = "cli/json_keys.rs"]
 mod json_keys;
 #[path = "cli/json_shape.rs"]

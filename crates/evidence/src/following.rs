@@ -75,7 +75,7 @@ impl Following {
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let (tree, tree_error) = match KeptTree::open(path, &*journal).await {
+        let tree = match KeptTree::open(path, &*journal).await {
             Ok(tree) => (tree, None),
             Err(error @ Error::Io { .. }) => {
                 tracing::warn!(%error, "the tree is not kept, so each start reads the whole log");
@@ -83,6 +83,29 @@ impl Following {
             }
             Err(error) => return Err(error),
         };
+        Self::with(tree, checkpoints, journal, clock).await
+    }
+
+    /// Begins with a tree that is nowhere kept, for a journal without a directory. It reads the
+    /// whole log.
+    ///
+    /// # Errors
+    /// Those of reading the journal.
+    pub async fn in_memory(
+        checkpoints: Checkpoints,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let tree = (KeptTree::in_memory(), None);
+        Self::with(tree, checkpoints, journal, clock).await
+    }
+
+    async fn with(
+        (tree, tree_error): (KeptTree, Option<String>),
+        checkpoints: Checkpoints,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
         let board = StatusBoard::default();
         let last = on_record(&*journal).await?.pop();
         board.lock().origin.clone_from(&checkpoints.origin);

@@ -51,6 +51,30 @@ impl Address {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
+    /// True if the address has a password.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// Sets the password of an address that has none, such as one from a file or a variable.
+    ///
+    /// ```
+    /// use recount_postgres::Address;
+    ///
+    /// let address: Address = "postgres://recount@db.internal/journal".parse()?;
+    /// let address = address.or_password("secret");
+    /// assert!(address.has_password());
+    /// assert_eq!(address.to_string(), "postgres://recount@db.internal/journal");
+    /// # Ok::<(), recount_postgres::NotAnAddress>(())
+    /// ```
+    #[must_use]
+    pub fn or_password(mut self, password: &str) -> Self {
+        if !self.has_password() {
+            self.config.password(password);
+        }
+        self
+    }
+
     /// The name of the schema as a part of a statement.
     pub(crate) fn quoted_schema(&self) -> String {
         format!("\"{}\"", self.schema)

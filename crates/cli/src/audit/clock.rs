@@ -1,12 +1,10 @@
 //! The command `recount audit clock`: the anomalies of the clocks behind the times of the records.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, opening};
+use crate::journal::{Keys, Location, opening};
 use crate::terminal::{Screen, Tone};
 use recount::audit::{ClockAnomaly, ClockAnomalyKind, ClockReport};
 use recount::session::Timestamp;
@@ -19,8 +17,8 @@ use recount_telling::{age, count};
 /// about the clock: in a journal of an older version, and in one that no service has opened.
 #[derive(Args)]
 pub(super) struct Clock {
-    /// The directory of the journal or of a backup of it, or an export.
-    path: PathBuf,
+    /// The journal or a backup of it: a directory or postgres://…, or an export.
+    path: Location,
     #[command(flatten)]
     keys: Keys,
     /// Prints one JSON document.

@@ -16,12 +16,13 @@ use super::table;
 use super::timelines::Timelines;
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
-use crate::journal::{Keys, UnknownKinds, exported, opening};
+use crate::journal::verified::verified;
+use crate::journal::{Keys, Location, UnknownKinds, opening};
 use crate::terminal::{Meter, Screen, Tone};
 use recount::audit::{Filter, Report, Row, Unread, decisions};
 use recount::engine::SystemClock;
 use recount::ledger::Ledger;
-use recount_telling::{count, one_line, quoted};
+use recount_telling::{count, one_line};
 
 /// Reports for auditors about a whole journal.
 #[derive(Args)]
@@ -43,8 +44,8 @@ enum About {
 /// again and nothing runs.
 #[derive(Args)]
 struct Decisions {
-    /// The directory of the journal or of a backup of it, or an export.
-    path: PathBuf,
+    /// The journal or a backup of it: a directory or postgres://…, or an export.
+    path: Location,
     #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
@@ -135,13 +136,16 @@ impl Decisions {
             destination::check_vacant(file, self.force)?;
         }
         // Verifying locks the journal, so it comes before the journal is opened.
-        let verified = opening::verified(&self.path, screen)?;
+        let verified = verified(&self.path, screen).await?;
         let verified = match self.root {
             Some(root) => verified.against(root),
             None => verified,
         };
         let head = html::Head {
-            journal: screen.beside.named(&self.path),
+            journal: match self.path.path() {
+                Some(path) => screen.beside.named(path),
+                None => self.path.to_string(),
+            },
             asked: self.asked.in_words(),
             written_at: SystemClock::shared().now(),
         };
@@ -186,12 +190,12 @@ impl Decisions {
 }
 
 /// The failure to open a journal, with advice if it is damaged.
-fn with_advice(path: &Path, failure: Failure) -> Failure {
+fn with_advice(at: &Location, failure: Failure) -> Failure {
     if failure.exit != Exit::Damaged {
         return failure;
     }
-    if exported::is_at(path) {
-        let path = quoted(path);
+    if at.is_export() {
+        let path = at.quoted();
         return failure.advice(format!(
             "no call of a damaged export is shown: `recount verify {path}` lists all findings, \
              --html FILE writes them as a report"

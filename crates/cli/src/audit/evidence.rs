@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use recount_bundle::{Contents, Disclose, Request, Sample, Scope, WriteError, Written, WrittenBy};
-use recount_evidence::{KeptTree, Leaves};
 use recount_journal::{Hash, Journal};
 use uuid::Uuid;
 
@@ -14,8 +13,8 @@ use super::asked;
 use super::stated::{Stated, add_reads};
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::{Keys, UnknownKinds, exported, ids, opening};
-use crate::maintenance::{known_keys, redaction};
+use crate::journal::{Keys, Location, UnknownKinds, ids, opening};
+use crate::maintenance::{known_keys, leaves, redaction};
 use crate::terminal::{Meter, Screen, Tone};
 use recount::audit::LabelFilter;
 use recount::engine::{PROGRAM, SystemClock};
@@ -30,8 +29,9 @@ use recount_telling::{count, one_line, quoted, shown};
 /// must.
 #[derive(Args)]
 pub(crate) struct Evidence {
-    /// The directory of the journal or of a backup of it, or an export of the whole journal.
-    path: PathBuf,
+    /// The journal or a backup of it: a directory or postgres://…, or an export of the whole
+    /// journal.
+    path: Location,
     /// The directory to write, or a file whose name ends with .zip. It appears when it is complete.
     #[arg(long, value_name = "DIR|FILE.zip")]
     out: PathBuf,
@@ -134,10 +134,7 @@ impl Evidence {
         let ledger = self.unknown.of(ledger, screen);
         let journal = &**ledger.journal();
         self.is_whole(journal).await?;
-        let leaves = match exported::is_at(&self.path) {
-            true => Leaves::of(journal).await?,
-            false => KeptTree::leaves(&self.path, journal).await?,
-        };
+        let leaves = leaves(&self.path, journal).await?;
         let sample = self.sample.zip(self.seed.clone());
         let request = Request {
             scope: self.scope.scope(&ledger).await?,
@@ -177,13 +174,13 @@ impl Evidence {
     /// Refuses an export of one session. Every journal records its opening, and only an export of
     /// the whole journal has that.
     async fn is_whole(&self, journal: &dyn Journal) -> Result<(), Failure> {
-        if !exported::is_at(&self.path) || journal.head(Uuid::nil()).await?.is_some() {
+        if !self.path.is_export() || journal.head(Uuid::nil()).await?.is_some() {
             return Ok(());
         }
         let what = format!(
             "expected a journal or an export of a whole journal, found at {} an export without \
              the journal's own records",
-            shown(&self.path)
+            self.path.shown()
         );
         let failure = Failure::new("partial-export", what).exit(Exit::Usage);
         Err(failure.advice("`recount export JOURNAL` writes a whole journal"))

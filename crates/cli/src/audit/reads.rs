@@ -1,14 +1,12 @@
 //! The command `recount reads`: who read which sessions, from the access journal.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
 use recount_reads::{Depth, Door, How, Missed, OnRecord, RecordedRead, Switch, on_record};
 use serde_json::{Value, json};
 
 use super::asked::{begin, end};
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, access_path, exported, opening};
+use crate::journal::{Keys, Location, access_path, opening};
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::session::{SessionId, Timestamp};
 use recount_telling::{acted, age, count, cut, one_line, shown};
@@ -24,7 +22,7 @@ const SESSIONS: usize = 3;
 #[derive(Args)]
 pub(crate) struct Reads {
     /// The directory of the journal, its access journal, or an export of the latter.
-    path: PathBuf,
+    path: Location,
     /// Selects reads of this session, and those of every session; a beginning of the id is enough.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -58,7 +56,7 @@ impl Reads {
             from: self.from.as_deref().map(begin).transpose()?,
             until: self.to.as_deref().map(end).transpose()?,
         };
-        let path = place(&self.path)?;
+        let path = place(self.path)?;
         let ledger = opening::looking(&path, &Keys::default(), screen)?;
         let mut found = on_record(&**ledger.journal()).await?;
         found.reads.retain(|it| selected.takes(it));
@@ -73,14 +71,17 @@ impl Reads {
 }
 
 /// The access journal that a path names.
-fn place(path: &Path) -> Result<PathBuf, Failure> {
+fn place(given: Location) -> Result<Location, Failure> {
+    let advice = "each node has its own, in the directory `state` of [postgres]: \
+                  `recount reads recount-state/journal.access`";
+    let path = given.files("reads", advice)?;
     let is_access = path.extension().is_some_and(|it| it == "access");
-    if exported::is_at(path) || is_access {
-        return Ok(path.to_owned());
+    if given.is_export() || is_access {
+        return Ok(given);
     }
     let beside = access_path(path);
     if beside.exists() {
-        return Ok(beside);
+        return Ok(Location::Path(beside));
     }
     let what = format!("there is no access journal at {}", shown(&beside));
     let failure = Failure::new("no-journal", what);

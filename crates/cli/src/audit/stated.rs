@@ -1,6 +1,6 @@
 //! Statements of the caller of `recount evidence` about a journal.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use recount_bundle::Contents;
@@ -8,7 +8,7 @@ use recount_evidence::{Checkpoint, Leaves};
 use recount_reads::on_record;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, access_path, exported, opening};
+use crate::journal::{Keys, Location, access_path, opening};
 use crate::maintenance::checkpoint_in;
 use crate::terminal::Screen;
 use recount_telling::count;
@@ -25,32 +25,40 @@ pub(super) struct Stated {
     keys_live: Option<String>,
 }
 
-/// Adds the reads of the access journal beside the journal at `path`, if there is one.
+/// Adds the reads of the access journal beside the directory of a journal, if there is one. With a
+/// database, each node has its own, which is not known here.
 pub(super) async fn add_reads(
-    path: &Path,
+    at: &Location,
     contents: &mut Contents,
     screen: &Screen,
 ) -> Result<(), Failure> {
+    let Some(path) = at.path().filter(|_| !at.is_export()) else {
+        return Ok(());
+    };
     let beside = access_path(path);
-    if exported::is_at(path) || !beside.exists() {
+    if !beside.exists() {
         return Ok(());
     }
+    let beside = Location::Path(beside);
     let ledger = opening::looking(&beside, &Keys::default(), screen)?;
     contents.add_reads(on_record(&**ledger.journal()).await?);
     Ok(())
 }
 
 impl Stated {
-    /// Fills in what is known about the journal at `path`.
+    /// Fills in what is known about the journal.
     ///
     /// If the bundle gets public keys, one of them must have signed the checkpoint.
     pub(super) fn add(
         &self,
-        path: &Path,
+        at: &Location,
         contents: &mut Contents,
         leaves: &Leaves,
     ) -> Result<(), Failure> {
-        let name = path.file_name().map(|it| it.to_string_lossy().into_owned());
+        let name = match at {
+            Location::Path(path) => path.file_name().map(|it| it.to_string_lossy().into_owned()),
+            Location::Database(database) => Some(database.to_string()),
+        };
         contents.statements.journal = name;
         contents.statements.keys_live.clone_from(&self.keys_live);
         let Some(file) = &self.checkpoint else {

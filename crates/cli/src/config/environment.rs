@@ -1,5 +1,6 @@
 //! The variables of the environment that override the file.
 
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use super::mistake::{Mistake, Place};
 use super::reading::ADDRESS;
 use super::section::{Given, nearest};
 use super::settings::{KeySettings, Settings};
+use crate::journal::Location;
+use crate::journal::location::without_password;
 use recount_telling::duration;
 
 /// The beginning of every variable.
@@ -17,17 +20,25 @@ const PREFIX: &str = "RECOUNT_SERVE_";
 /// The variable with the name of the file.
 pub(super) const FILE: &str = "RECOUNT_SERVE_CONFIG";
 
-/// Sets a value, or returns the expected form.
-pub(super) type Set = fn(&mut Settings, Variable) -> Result<(), &'static str>;
+/// Sets a value, or returns the expected form, in words.
+pub(super) type Set = fn(&mut Settings, Variable) -> Result<(), String>;
 
 /// The variables other than [`FILE`] and those of a gateway.
-const VARIABLES: [(&str, Set); 19] = [
+pub(super) const VARIABLES: [(&str, Set); 21] = [
     ("RECOUNT_SERVE_LISTEN", |to, it| {
         to.listen = Some(it.parsed::<SocketAddr>(ADDRESS)?);
         Ok(())
     }),
     ("RECOUNT_SERVE_JOURNAL", |to, it| {
-        to.journal = Some(it.path());
+        to.journal = Some(it.location()?);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_NODE", |to, it| {
+        to.postgres.node = Some(it.0);
+        Ok(())
+    }),
+    ("RECOUNT_SERVE_STATE", |to, it| {
+        to.postgres.state = Some(it.path());
         Ok(())
     }),
     ("RECOUNT_SERVE_KEYS", |to, it| {
@@ -100,7 +111,8 @@ const VARIABLES: [(&str, Set); 19] = [
     }),
     ("RECOUNT_SERVE_MASTER_KEY_FILE", |to, it| {
         let Some(keys) = &mut to.keys else {
-            return Err("a key store in RECOUNT_SERVE_KEYS or [keys] for this master key");
+            let expected = "a key store in RECOUNT_SERVE_KEYS or [keys] for this master key";
+            return Err(expected.to_owned());
         };
         keys.master_key_file = Some(it.path());
         Ok(())
@@ -123,6 +135,13 @@ impl Variable {
     pub(super) fn path(self) -> Given<PathBuf> {
         let path = PathBuf::from(&self.0.value);
         self.with(path)
+    }
+
+    /// A path, relative to the current directory, or an address.
+    fn location(self) -> Result<Given<Location>, String> {
+        let read = Location::read(OsStr::new(&self.0.value));
+        let read = read.map_err(|it| format!("a path or an address ({})", it.what))?;
+        Ok(self.with(read))
     }
 
     pub(super) fn parsed<T: std::str::FromStr>(
@@ -187,7 +206,8 @@ pub(super) fn apply(
             field: String::new(),
         });
         if let Err(expected) = set(settings, variable) {
-            let what = format!("expected {expected}, found {value:?}");
+            let found = without_password(value);
+            let what = format!("expected {expected}, found {found:?}");
             mistakes.push(place.mistake("", what));
         }
     }
@@ -245,5 +265,16 @@ mod tests {
                 "RECOUNT_SERVE_CONNECTIONS: expected a whole number from 1 on, found \"0\"",
             ]
         );
+    }
+
+    #[test]
+    fn mistake_about_an_address_has_no_password() {
+        let address = "postgres://u:secret@h/d?schema=No";
+        let (_, mistakes) = applied(&[("RECOUNT_SERVE_JOURNAL", address)]);
+        let [mistake] = mistakes.as_slice() else {
+            unreachable!("{mistakes:?}");
+        };
+        assert!(mistake.starts_with("RECOUNT_SERVE_JOURNAL: expected a path or an address ("));
+        assert!(!mistake.contains("secret"), "{mistake}");
     }
 }

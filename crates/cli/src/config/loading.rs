@@ -10,6 +10,7 @@ use super::reading;
 use super::section::Given;
 use super::settings::Settings;
 use crate::failures::{Exit, Failure};
+use crate::journal::Location;
 use recount_server::Access;
 use recount_telling::shown;
 use recount_text::files::given_file;
@@ -25,6 +26,12 @@ const PORT: u16 = 7878;
 
 /// The default directory of the journal.
 const JOURNAL: &str = "recount-journal";
+
+/// The default directory for the state of a node.
+const STATE: &str = "recount-state";
+
+/// The name in the directory of the state that stands for the journal.
+const LOCAL: &str = "journal";
 
 /// The default file of the tokens.
 const TOKENS: &str = "recount-tokens.json";
@@ -116,10 +123,28 @@ impl Config {
         })
     }
 
-    /// The directory of the journal.
-    pub(crate) fn journal(&self) -> PathBuf {
+    /// The location of the journal.
+    pub(crate) fn journal(&self) -> Location {
         let given = self.settings.journal.as_ref();
-        given.map_or_else(|| self.beside(JOURNAL), |it| it.value.clone())
+        given.map_or_else(
+            || Location::Path(self.beside(JOURNAL)),
+            |it| it.value.clone(),
+        )
+    }
+
+    /// The path in which, and beside which, is what belongs to the journal and to this machine
+    /// alone: the directory of the journal. With a database it is a directory in that of the state.
+    pub(crate) fn local(&self) -> PathBuf {
+        match self.journal() {
+            Location::Path(directory) => directory,
+            Location::Database(_) => self.state().join(LOCAL),
+        }
+    }
+
+    /// The directory for the state of a node.
+    pub(crate) fn state(&self) -> PathBuf {
+        let given = self.settings.postgres.state.as_ref();
+        given.map_or_else(|| self.beside(STATE), |it| it.value.clone())
     }
 
     /// The file of the tokens.

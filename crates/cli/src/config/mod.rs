@@ -6,8 +6,8 @@
 //! Read `settings` first, what there is to set; then `loading`, the file with the environment over
 //! it. `document` and `section` read TOML with places, `reading` and `agent_reading` the settings,
 //! `environment` the variables. `agents` and `tool_files` read the files that agents name, `checks`
-//! finds what refers to nothing. `access`, `traces`, `checkpoints`, `gateway`, `reads` and `notify`
-//! have the sections of their own. `schema` is the JSON Schema.
+//! finds what refers to nothing. `access`, `traces`, `checkpoints`, `gateway`, `reads`, `notify`
+//! and `postgres` have the sections of their own. `schema` is the JSON Schema.
 
 mod access;
 mod agent_reading;
@@ -20,6 +20,7 @@ mod gateway;
 mod loading;
 mod mistake;
 mod notify;
+mod postgres;
 mod reading;
 mod reads;
 mod schema;

@@ -10,15 +10,19 @@ use super::document::{self, Node};
 use super::gateway::gateway;
 use super::mistake::{Mistake, Place};
 use super::notify;
+use super::postgres::{journal, postgres};
 use super::reads::reads;
 use super::section::{Given, Mistakes, Section};
 use super::settings::{KeySettings, LimitSettings, Settings, TlsSettings};
 use super::traces::traces;
 
 /// The keys of the file.
-pub(super) const TOP: [&str; 13] = [
+pub(super) const TOP: [&str; 16] = [
     "listen",
     "journal",
+    "journal_env",
+    "journal_file",
+    "postgres",
     "keys",
     "tls",
     "access",
@@ -80,7 +84,8 @@ fn settings(file: &Section<'_>) -> Settings {
     unknown.into_iter().for_each(|it| file.object(it));
     Settings {
         listen: file.value("listen", ADDRESS, address),
-        journal: file.path("journal"),
+        journal: journal(file),
+        postgres: postgres(file),
         keys: file.section("keys").and_then(|it| keys(&it)),
         tls: file.section("tls").map(|it| tls(&it)).unwrap_or_default(),
         access: file

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::access::access_schema as access;
-use super::{checkpoints, gateway, notify, reads, traces};
+use super::{checkpoints, gateway, notify, postgres, reads, traces};
 use recount::tool::policy_file;
 
 /// A key, its schema and its description.
@@ -51,8 +51,26 @@ fn file() -> Value {
             (
                 "journal",
                 text(),
-                "The directory of the journal; recount-journal by default. It is created if there \
-                 is none.",
+                "The directory of the journal, or the address of a database, such as \
+                 postgres://recount@db.internal/journal; recount-journal by default. It is created \
+                 if there is none. docs/postgres.md describes databases.",
+            ),
+            (
+                "journal_env",
+                text(),
+                "The variable with the address of the journal in a database, which may have a \
+                 password; in place of journal.",
+            ),
+            (
+                "journal_file",
+                text(),
+                "The file with the address of the journal in a database, which may have a \
+                 password; in place of journal. Not every user may be able to read it.",
+            ),
+            (
+                "postgres",
+                postgres::schema(),
+                "The settings of a service over a database. Needs the feature postgres.",
             ),
             (
                 "keys",
@@ -412,6 +430,7 @@ mod tests {
         assert_eq!(of("/properties/gateway"), all(&gateway::GATEWAY));
         let tls = of("/properties/gateway/properties/tls");
         assert_eq!(tls, all(&reading::TLS));
+        assert_eq!(of("/properties/postgres"), all(&postgres::POSTGRES));
         assert_eq!(of("/properties/reads"), all(&reads::READS));
         assert_eq!(of("/properties/sinks/items"), all(&notify::SINK));
         assert_eq!(of("/properties/routes/items"), all(&notify::ROUTE));

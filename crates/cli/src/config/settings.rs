@@ -9,9 +9,11 @@ use super::checkpoints::CheckpointSettings;
 use super::gateway::GatewaySettings;
 use super::mistake::Place;
 use super::notify::{RouteSettings, SinkSettings};
+use super::postgres::PostgresSettings;
 use super::reads::ReadsSettings;
 use super::section::Given;
 use super::traces::TracesSettings;
+use crate::journal::Location;
 use recount::engine::Transcripts;
 use recount::session::PolicyChanges;
 use recount_server::{Grant, JwtAlgorithm};
@@ -20,7 +22,9 @@ use recount_server::{Grant, JwtAlgorithm};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) listen: Option<Given<SocketAddr>>,
-    pub(crate) journal: Option<Given<PathBuf>>,
+    pub(crate) journal: Option<Given<Location>>,
+    /// The settings of a journal in a database.
+    pub(crate) postgres: PostgresSettings,
     pub(crate) keys: Option<KeySettings>,
     pub(crate) tls: TlsSettings,
     pub(crate) access: AccessSettings,

@@ -48,7 +48,7 @@ impl Findings {
             ),
             Some(finding) => format!("the journal verifies: {finding}"),
         };
-        let ledger = opening::reading(&place.path)?;
+        let ledger = opening::reading_directory(&place.path)?;
         let session = match ledger.sessions().await?.as_slice() {
             [one] => one.id,
             several => {

@@ -164,7 +164,7 @@ async fn left_behind(
     status: ExitStatus,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let ledger = opening::reading(&place.path)?;
+    let ledger = opening::reading_directory(&place.path)?;
     let waiting: Vec<PendingConfirmation> = ledger.pending().await?;
     let refunds = place.witnessed()?.len();
     let open = waiting

@@ -3,7 +3,8 @@
 use recount_journal as journal;
 
 use super::failure::{
-    Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, SEALED_ADVICE, UNREADABLE,
+    Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, OWNED, SEALED_ADVICE, UNREADABLE,
+    is_address,
 };
 use recount::session::{Barred, ClaimRejection, Rejection, UnfitAnswer};
 use recount::{engine, fixture, ledger, play};
@@ -59,6 +60,20 @@ impl From<journal::Error> for Failure {
                 ))
             }
             journal::Error::Missing { path } => Failure::no_journal(&path),
+            journal::Error::Owned { .. } => Failure::new(OWNED, what).advice(
+                "the node that owns the session did not take the request in time; try again, or \
+                 ask that node by its HTTP API or its pages",
+            ),
+            journal::Error::Fenced { .. } => Failure::new("fenced", what)
+                .advice("another node has the session now; check its log before you retry"),
+            journal::Error::Lossy { .. } => Failure::new("lossy", what).advice(
+                "change the settings of the server, or accept them by name: `allow_lossy` of \
+                 [postgres], or the variable RECOUNT_POSTGRES_ALLOW_LOSSY; docs/postgres.md",
+            ),
+            journal::Error::NotAJournal { path, .. } if is_address(&path) => {
+                Failure::new("not-a-journal", what)
+                    .advice("the tables in the database are of another version of recount")
+            }
             // Every command that opens a journal to write comes here with an export.
             journal::Error::NotAJournal { path, .. } if path.is_file() => {
                 Failure::new("not-a-journal", what).advice(

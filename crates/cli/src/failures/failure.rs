@@ -112,8 +112,13 @@ impl Failure {
     /// A missing journal.
     pub(crate) fn no_journal(path: &Path) -> Failure {
         let what = format!("expected a journal at {}, found none", shown(path));
-        Failure::new("no-journal", what)
-            .advice("give the directory that holds the file JOURNAL; nothing was created")
+        Failure::new("no-journal", what).advice(match is_address(path) {
+            true => {
+                "`recount serve` makes its tables, and so does `recount import`; nothing was \
+                 created"
+            }
+            false => "give the directory that holds the file JOURNAL; nothing was created",
+        })
     }
 
     /// The text for standard error; empty if the reader of the output is gone.
@@ -128,6 +133,14 @@ impl Failure {
         text
     }
 }
+
+/// True if an error of the journal names the address of a database in place of a directory.
+pub(super) fn is_address(path: &Path) -> bool {
+    path.starts_with("postgres:")
+}
+
+/// The code for a session that another node owns.
+pub(super) const OWNED: &str = "owned";
 
 /// The code for an output whose reader is gone.
 pub(super) const READER_GONE: &str = "reader-gone";

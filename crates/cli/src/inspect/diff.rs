@@ -1,5 +1,6 @@
 //! `recount diff`: the differences of two sessions, or of a session and a fixture.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -7,7 +8,7 @@ use serde_json::json;
 
 use super::differences::show;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, exported, ids};
+use crate::journal::{Keys, Location, UnknownKinds, exported, ids, location};
 use crate::terminal::{Screen, Tone};
 use recount::compare::{
     Difference, EventTold, Exactness, Story, differences, recorded, recorded_beside, told,
@@ -58,7 +59,7 @@ pub(crate) struct Diff {
 /// One side of the comparison, as the command line names it.
 enum Side {
     Session {
-        journal: PathBuf,
+        journal: Location,
         session: Option<String>,
     },
     Fixture {
@@ -120,7 +121,7 @@ impl Diff {
         &self,
         side: &Side,
         beside: Option<&Fixture>,
-        open: &mut Option<(PathBuf, Ledger)>,
+        open: &mut Option<(Location, Ledger)>,
         screen: &Screen,
     ) -> Result<Story, Failure> {
         let (journal, session) = match side {
@@ -134,7 +135,7 @@ impl Diff {
             Side::Session { journal, session } => (journal, session),
         };
         // A journal can be opened only once at a time.
-        let ledger = match open.take().filter(|(path, _)| path == journal) {
+        let ledger = match open.take().filter(|(it, _)| it == journal) {
             Some((_, ledger)) => ledger,
             None => self.unknown.looking(journal, &self.keys, screen)?,
         };
@@ -188,7 +189,7 @@ impl Diff {
 }
 
 impl Side {
-    fn journal(&self) -> Option<&Path> {
+    fn journal(&self) -> Option<&Location> {
         match self {
             Side::Session { journal, .. } => Some(journal),
             Side::Fixture { .. } => None,
@@ -222,15 +223,19 @@ fn no_story(dir: &Path) -> Failure {
     ))
 }
 
-fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
+fn side(text: &str, same: Option<&Location>) -> Result<Side, Failure> {
     let is_journal =
         |path: &str| Path::new(path).join("JOURNAL").is_file() || exported::is_at(Path::new(path));
-    let of = |journal: &Path, session: Option<&str>| Side::Session {
-        journal: journal.to_owned(),
+    let of = |journal: Location, session: Option<&str>| Side::Session {
+        journal,
         session: session.map(str::to_owned),
     };
+    if location::is_address(text) {
+        let (address, session) = of_address(text);
+        return Ok(of(Location::read(OsStr::new(address))?, session));
+    }
     if is_journal(text) {
-        return Ok(of(Path::new(text), None));
+        return Ok(of(Location::Path(text.into()), None));
     }
     if fixture::is_there(Path::new(text)) {
         let fixture = Box::new(Fixture::load(text)?);
@@ -239,10 +244,10 @@ fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
     }
     match (text.rsplit_once(':'), same) {
         (Some((journal, session)), _) if is_journal(journal) => {
-            Ok(of(Path::new(journal), Some(session)))
+            Ok(of(Location::Path(journal.into()), Some(session)))
         }
         (Some((journal, _)), _) => Err(Failure::no_journal(Path::new(journal))),
-        (None, Some(journal)) => Ok(of(journal, Some(text))),
+        (None, Some(journal)) => Ok(of(journal.clone(), Some(text))),
         (None, None) => {
             let shown = one_line(text);
             let what =
@@ -254,9 +259,24 @@ fn side(text: &str, same: Option<&Path>) -> Result<Side, Failure> {
     }
 }
 
-async fn only_session(ledger: &Ledger, journal: &Path) -> Result<SessionId, Failure> {
+/// The address and the session of ADDRESS:SESSION. A port is before the name of the database.
+fn of_address(text: &str) -> (&str, Option<&str>) {
+    let is_id = |it: &str| it.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let has_database = |it: &str| {
+        it.split_once("://")
+            .is_some_and(|(_, rest)| rest.contains('/'))
+    };
+    match text.rsplit_once(':') {
+        Some((address, session)) if is_id(session) && has_database(address) => {
+            (address, Some(session))
+        }
+        Some(_) | None => (text, None),
+    }
+}
+
+async fn only_session(ledger: &Ledger, journal: &Location) -> Result<SessionId, Failure> {
     let sessions = ledger.journal().sessions(None, 2).await?;
-    let path = quoted(journal);
+    let path = journal.quoted();
     match sessions.as_slice() {
         [(one, _)] => Ok(SessionId(*one)),
         [] => Err(Failure::new(
@@ -269,5 +289,25 @@ async fn only_session(ledger: &Ledger, journal: &Path) -> Result<SessionId, Fail
         )
         .exit(Exit::Usage)
         .advice(format!("name one: {path}:SESSION"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn port_of_an_address_is_no_session() {
+        for (text, address, session) in [
+            (
+                "postgres://u@h:5432/d:018f2c",
+                "postgres://u@h:5432/d",
+                Some("018f2c"),
+            ),
+            ("postgres://u@h:5432/d", "postgres://u@h:5432/d", None),
+            ("postgres://h:5432", "postgres://h:5432", None),
+        ] {
+            assert_eq!(of_address(text), (address, session));
+        }
     }
 }

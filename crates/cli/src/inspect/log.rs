@@ -1,12 +1,10 @@
 //! `recount log`: one session as a timeline, on request with `--follow`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::Line;
 
 use crate::failures::{Exit, Failure, unanswered};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::telling::{Fit, Timeline};
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::control::{Answered, Client, LogItem, Request, Unanswered, read};
@@ -19,13 +17,14 @@ const PAGE: usize = 1024;
 /// Shows a session as a timeline, with one line for each event.
 #[derive(Args)]
 pub(crate) struct Log {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The id of the session, or a unique beginning of it.
     session: String,
     #[command(flatten)]
     keys: Keys,
-    /// Continues with new records of the running service, until the service ends.
+    /// Continues with new records of the running service, until the service ends; with a database,
+    /// with those of every node.
     #[arg(long, short)]
     follow: bool,
     /// Shows every line in full, whatever its length.
@@ -51,7 +50,14 @@ impl Log {
         };
         let end = match source {
             Source::Journal(ledger) => {
-                printer.print_all(&ledger, session, screen).await?;
+                match self.follow && self.path.path().is_none() {
+                    true => printer.print_all_and_new(&ledger, session, screen).await?,
+                    false => drop(
+                        printer
+                            .print_all(&ledger, (session, Seq(1)), screen)
+                            .await?,
+                    ),
+                }
                 "No process serves the journal, so there are no new records.".to_owned()
             }
             Source::Service(mut client) => {
@@ -96,17 +102,45 @@ impl<E: Into<Failure>> From<E> for Broken {
 }
 
 impl Printer {
-    async fn print_all(
+    /// Prints the records of a session in a database, and the new ones that any node appends, until
+    /// the program is interrupted.
+    async fn print_all_and_new(
         &mut self,
         ledger: &Ledger,
         session: SessionId,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
+        let mut position = ledger.journal().position().await?;
         let mut next = Seq(1);
+        loop {
+            next = self.print_all(ledger, (session, next), screen).await?;
+            screen.flush()?;
+            loop {
+                let commit = ledger.journal().follow(position).await?;
+                position = commit.position;
+                if commit
+                    .appends
+                    .iter()
+                    .any(|(stream, _)| *stream == session.0)
+                {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Prints the records of a session from one on, and returns the number of the next one.
+    async fn print_all(
+        &mut self,
+        ledger: &Ledger,
+        (session, from): (SessionId, Seq),
+        screen: &mut Screen,
+    ) -> Result<Seq, Failure> {
+        let mut next = from;
         loop {
             let entries = ledger.entries(session, next, PAGE).await?;
             let Some(last) = entries.last() else {
-                return Ok(());
+                return Ok(next);
             };
             next = last.seq.next();
             for entry in &entries {

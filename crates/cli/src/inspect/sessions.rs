@@ -1,13 +1,12 @@
 //! `recount sessions`: the sessions of a journal.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Location, Source};
 use crate::operator::{hold_as_json, of_session, pause_as_json, paused_by};
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::ledger::{Hold, ListedPause, SessionSummary};
@@ -17,8 +16,8 @@ use recount_telling::{acted, age, count, cut, one_line};
 /// Lists the sessions of a journal, oldest first.
 #[derive(Args)]
 pub(crate) struct Sessions {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     #[command(flatten)]
     keys: Keys,
     /// Prints JSON lines, one for each session.

@@ -1,13 +1,12 @@
 //! `recount show`: the object behind a hash in a record.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds};
+use crate::journal::{Keys, Location, UnknownKinds};
 use crate::terminal::{Screen, Tone};
 use recount::ledger::{self, Ledger};
 use recount::session::catalog::{contract_hash, declaration_hash};
@@ -25,8 +24,8 @@ const PREFIX_MIN: usize = 4;
 /// Shows the policies, the tools, the declaration or the contract behind a hash.
 #[derive(Args)]
 pub(crate) struct Show {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The hash, or a unique beginning of it.
     hash: String,
     #[command(flatten)]

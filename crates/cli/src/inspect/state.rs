@@ -1,13 +1,12 @@
 //! `recount state`: a session as of any of its records, and the changes between two of them.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids};
+use crate::journal::{Keys, Location, UnknownKinds, ids};
 use crate::terminal::{Screen, Tone};
 use recount::ledger::{Error, Ledger};
 use recount::replay::{NamesNothing, NoState, changes, state_at, state_json, value_at};
@@ -21,8 +20,8 @@ use recount_text::json::unescaped;
 /// compared, forward and backward.
 #[derive(Args)]
 pub(crate) struct State {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The session: its id, or a unique beginning of it.
     session: String,
     /// The seq of the record, from 0, which is before the first one; the last one by default.

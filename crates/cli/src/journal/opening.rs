@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recount_journal::verify::{self, Report};
-use recount_journal::{DiskJournal, Options};
+use recount_journal::{DiskJournal, Journal, Options};
 
-use super::exported;
 use super::keys::Keys;
+use super::{Location, exported};
 use crate::failures::{Exit, Failure, IN_USE, IO, READ_ONLY};
 use crate::terminal::{Cause, Meter, Screen};
+use recount::engine::{Engine, EngineBuilder};
 use recount::ledger::Ledger;
 
 /// Set once for `--insecure-directory`, before any journal is opened.
@@ -52,29 +52,30 @@ pub(crate) fn options(path: &Path) -> Result<Options, Failure> {
     }
 }
 
-/// Opens the journal or the export at `path` to read it, with the keys if they are given.
+/// Opens the journal or the export at a location to read it, with the keys if they are given.
 ///
-/// If another process has the journal open, a copy of its commits is read. The output then ends
-/// with the last commit that was read.
-pub(crate) fn looking(path: &Path, keys: &Keys, screen: &Screen) -> Result<Ledger, Failure> {
-    if exported::is_at(path) {
-        return exported::read(path, keys, screen);
+/// If another process has the directory of a journal open, a copy of its commits is read. The
+/// output then ends with the last commit that was read. A database is read while others write.
+pub(crate) fn looking(at: &Location, keys: &Keys, screen: &Screen) -> Result<Ledger, Failure> {
+    match at {
+        Location::Path(path) if exported::is_at(path) => exported::read(path, keys, screen),
+        Location::Path(path) => keys.of(looking_into(path, screen)?),
+        Location::Database(database) => keys.of(Ledger::new(database.reading()?)),
     }
-    keys.of(looking_into(path, screen)?)
 }
 
 fn looking_into(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     if let Some(copy) = screen.beside.copy_made_of(path) {
-        return reading(&copy);
+        return reading_directory(&copy);
     }
-    match reading(path) {
+    match reading_directory(path) {
         Err(failure) if failure.code == IN_USE => {
-            reading(&screen.beside.copy_of(path, Cause::InUse)?)
+            reading_directory(&screen.beside.copy_of(path, Cause::InUse)?)
         }
         // The index writes even while it is only read. A copy of the log needs no writing.
         Err(failure) if failure.code == READ_ONLY || failure.code == IO => {
             match screen.beside.copy_of(path, Cause::NotWritable) {
-                Ok(copy) => reading(&copy),
+                Ok(copy) => reading_directory(&copy),
                 Err(_) => Err(failure),
             }
         }
@@ -82,35 +83,17 @@ fn looking_into(path: &Path, screen: &Screen) -> Result<Ledger, Failure> {
     }
 }
 
-/// Verifies the export or the journal at `path`, or a copy of its commits if another process has it
-/// open.
-pub(crate) fn verified(path: &Path, screen: &Screen) -> Result<Report, Failure> {
-    if exported::is_at(path) {
-        return exported::verified(path);
-    }
-    if let Some(verified) = screen.beside.verified(path) {
-        return Ok(verified?);
-    }
-    let verified = if trusts_others() {
-        verify::insecure_directory(path)
-    } else {
-        verify::directory(path)
-    };
-    let verified = verified.map_err(Failure::from);
-    match verified {
-        Err(failure) if failure.code == IN_USE => {
-            screen.beside.copy_of(path, Cause::InUse)?;
-            match screen.beside.verified(path) {
-                Some(verified) => Ok(verified?),
-                None => Err(failure),
-            }
-        }
-        verified => verified,
+/// Opens the journal at a location to read it, if no other process has its directory open. Adds no
+/// record.
+pub(crate) fn reading(at: &Location) -> Result<Ledger, Failure> {
+    match at {
+        Location::Path(path) => reading_directory(path),
+        Location::Database(database) => Ok(Ledger::new(database.reading()?)),
     }
 }
 
-/// Opens the journal at `path` to read it, if no other process has it open. Adds no record.
-pub(crate) fn reading(path: &Path) -> Result<Ledger, Failure> {
+/// Opens the journal in a directory to read it, if no other process has it open. Adds no record.
+pub(crate) fn reading_directory(path: &Path) -> Result<Ledger, Failure> {
     let meter = Meter::new("Reading the log");
     let journal = options(path)?
         .read_only()
@@ -128,8 +111,12 @@ fn copied(failure: Failure) -> Failure {
     failure.advice("`recount backup PATH COPY` copies a journal in use; read the copy")
 }
 
-/// Opens the journal at `path` to add records.
-pub(crate) fn writing(path: &Path) -> Result<Ledger, Failure> {
+/// Opens the journal at a location to add records.
+pub(crate) fn writing(at: &Location) -> Result<Ledger, Failure> {
+    let path = match at {
+        Location::Path(path) => path,
+        Location::Database(database) => return Ok(Ledger::new(database.writing()?)),
+    };
     let meter = Meter::new("Reading the log");
     let journal = options(path)?
         .create(false)
@@ -137,4 +124,16 @@ pub(crate) fn writing(path: &Path) -> Result<Ledger, Failure> {
         .progress(move |it| meter.show(it.done, it.total))
         .open()?;
     Ok(Ledger::new(Arc::new(journal)))
+}
+
+/// The builder of an engine over a journal. Commands reach it by the directory of the journal; with
+/// a database there is no control socket.
+pub(crate) fn engine(journal: Arc<dyn Journal>, at: &Location) -> EngineBuilder {
+    // The path has no meaning for a journal that is open.
+    let path = at.path().unwrap_or(Path::new(""));
+    let engine = Engine::builder(path).journal(journal);
+    match at.path() {
+        Some(directory) => engine.control(directory),
+        None => engine.without_control(),
+    }
 }

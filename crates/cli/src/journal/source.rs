@@ -1,13 +1,11 @@
 //! The source of sessions for a command: a journal, or the service that has it open.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::exported;
 use super::keys::Keys;
-use super::opening;
+use super::{Location, opening};
 use crate::failures::{Failure, IN_USE, NOT_YOURS, out_of_reach, unanswered};
 use crate::terminal::Screen;
 use recount::control::{Client, ConnectError, NamedId, Request, Unanswered, Waiting};
@@ -39,33 +37,38 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens the journal or the export at `path` to read it, or connects to the service that has
-    /// the journal open.
+    /// Opens the journal or the export at a location to read it, or connects to the service that
+    /// has its directory open.
     pub(crate) async fn reading(
-        path: &Path,
+        at: &Location,
         keys: &Keys,
         screen: &Screen,
     ) -> Result<Source, Failure> {
-        if exported::is_at(path) {
-            return Ok(Source::Journal(exported::read(path, keys, screen)?));
+        if at.is_export() {
+            return Ok(Source::Journal(opening::looking(at, keys, screen)?));
         }
-        Source::open(path, keys, opening::reading).await
+        Source::open(at, keys, opening::reading).await
     }
 
-    /// Opens the journal at `path` to add records, or connects to the service that has it open.
-    pub(crate) async fn writing(path: &Path, keys: &Keys) -> Result<Source, Failure> {
-        Source::open(path, keys, opening::writing).await
+    /// Opens the journal at a location to add records, or connects to the service that has its
+    /// directory open.
+    pub(crate) async fn writing(at: &Location, keys: &Keys) -> Result<Source, Failure> {
+        Source::open(at, keys, opening::writing).await
     }
 
     async fn open(
-        path: &Path,
+        at: &Location,
         keys: &Keys,
-        open: fn(&Path) -> Result<Ledger, Failure>,
+        open: fn(&Location) -> Result<Ledger, Failure>,
     ) -> Result<Source, Failure> {
+        let Some(path) = at.path() else {
+            // Any number of processes may have a database open.
+            return Ok(Source::Journal(keys.of(open(at)?)?));
+        };
         let begun = Instant::now();
         let mut refused = None;
         loop {
-            let in_use = match open(path) {
+            let in_use = match open(at) {
                 Ok(ledger) => return Ok(Source::Journal(keys.of(ledger)?)),
                 Err(failure) if failure.code == IN_USE => failure,
                 // The superuser may use the service of another user, and creates no files there.

@@ -1,12 +1,11 @@
 //! Records of a newer version: the option to skip them, and the warning about skipped ones.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
 use super::keys::Keys;
-use super::opening;
+use super::{Location, opening};
 use crate::failures::Failure;
 use crate::terminal::Screen;
 use recount::ledger::{self, Ledger, PassedOver, UnknownRecord};
@@ -29,14 +28,14 @@ enum Choice {
 }
 
 impl UnknownKinds {
-    /// Opens the journal or the export at `path` to read it, with the keys if they are given.
+    /// Opens the journal or the export at a location to read it, with the keys if they are given.
     pub(crate) fn looking(
         &self,
-        path: &Path,
+        at: &Location,
         keys: &Keys,
         screen: &Screen,
     ) -> Result<Ledger, Failure> {
-        Ok(self.of(opening::looking(path, keys, screen)?, screen))
+        Ok(self.of(opening::looking(at, keys, screen)?, screen))
     }
 
     /// The ledger, which skips such records if the option says so, and notes them at the screen.

@@ -1,15 +1,19 @@
 //! `recount backup`: copies a journal, also while it is in use.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::backup;
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
+use crate::journal::Location;
 use crate::terminal::{Meter, Screen};
 use recount_telling::{count, quoted};
+
+/// The advice for a database.
+const INSTEAD: &str = "the database has its own backups, such as `pg_basebackup` with an archive of \
+                       the WAL, or `pg_dump`; `recount verify ADDRESS` verifies one that was \
+                       restored, and `recount export ADDRESS` writes all records";
 
 /// Copies a journal, also while another process writes to it.
 ///
@@ -19,9 +23,9 @@ use recount_telling::{count, quoted};
 #[derive(Args)]
 pub(crate) struct Backup {
     /// The directory of the journal.
-    path: PathBuf,
+    path: Location,
     /// The directory to create.
-    dest: PathBuf,
+    dest: Location,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -29,9 +33,11 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        destination::outside_journals(&self.dest)?;
+        let path = self.path.files("backup", INSTEAD)?;
+        let dest = self.dest.files("backup", INSTEAD)?;
+        destination::outside_journals(dest)?;
         let meter = Meter::new("Copying");
-        let copied = backup::directory(&self.path, &self.dest, |it| meter.show(it.done, it.total));
+        let copied = backup::directory(path, dest, |it| meter.show(it.done, it.total));
         drop(meter);
         let copied = copied?;
         if self.json {
@@ -48,9 +54,9 @@ impl Backup {
             "Backed up {} in {} to {}",
             count(copied.records, "record"),
             count(copied.frames, "commit"),
-            self.dest.display()
+            dest.display()
         ))?;
-        let dest = quoted(&self.dest);
+        let dest = quoted(dest);
         screen.line(&format!(
             "To restore it: recount restore --verify {dest} DEST"
         ))?;

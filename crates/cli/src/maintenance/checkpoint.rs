@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
-use crate::journal::{Keys, opening};
+use crate::journal::{Keys, Location, opening};
 use crate::terminal::{Screen, Tone};
 use recount::engine::SystemClock;
 use recount::session::Timestamp;
@@ -53,8 +53,8 @@ struct Key {
 /// Makes a checkpoint of a journal now, records it, and prints it.
 #[derive(Args)]
 struct Make {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     /// The file of a private key that signs; may be given several times.
     #[arg(long = "key", value_name = "FILE", required = true)]
     keys: Vec<PathBuf>,
@@ -71,8 +71,8 @@ struct Make {
 /// Lists the checkpoints on record, oldest first.
 #[derive(Args)]
 struct List {
-    /// The directory of a journal, or an exported file.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// Prints the last checkpoint only, as its text.
     #[arg(long)]
     last: bool,
@@ -89,8 +89,8 @@ struct List {
 /// `openssl ts -verify -in N.tsr -data N.checkpoint -CAfile CA.pem` checks a time stamp.
 #[derive(Args)]
 struct Files {
-    /// The directory of a journal, or an exported file.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The directory for the files, which is created.
     #[arg(long, value_name = "DIRECTORY")]
     out: PathBuf,
@@ -150,7 +150,10 @@ impl Make {
         };
         let journal = Arc::clone(ledger.journal());
         let clock = SystemClock::shared();
-        let mut following = Following::open(settings, &self.path, journal, clock).await?;
+        let mut following = match self.path.path() {
+            Some(directory) => Following::open(settings, directory, journal, clock).await?,
+            None => Following::in_memory(settings, journal, clock).await?,
+        };
         let note = following.finish().await?;
         ledger.journal().close().await?;
         let Some(note) = note else {

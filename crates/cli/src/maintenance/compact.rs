@@ -1,14 +1,16 @@
 //! `recount compact`: frees the unused space of the index.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::{CompactOptions, Compacted, Progress, compact};
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::opening;
+use crate::journal::{Location, opening};
 use crate::terminal::{Meter, Screen, Tone};
+
+/// The advice for a database.
+const INSTEAD: &str = "a database frees its space by itself (autovacuum); VACUUM and REINDEX of \
+                       PostgreSQL do so at once";
 
 /// Frees the unused space of a journal's index.
 ///
@@ -17,7 +19,7 @@ use crate::terminal::{Meter, Screen, Tone};
 #[derive(Args)]
 pub(crate) struct Compact {
     /// The directory of the journal.
-    path: PathBuf,
+    path: Location,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -25,6 +27,7 @@ pub(crate) struct Compact {
 
 impl Compact {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let path = self.path.files("compact", INSTEAD)?;
         let meter = Meter::new("Building a new index");
         let options = CompactOptions::default()
             .progress(move |Progress { done, total }| meter.show(done, total));
@@ -33,7 +36,7 @@ impl Compact {
         } else {
             options
         };
-        let compacted = compact(&self.path, options)?;
+        let compacted = compact(path, options)?;
         if self.json {
             screen.json(&as_json(&compacted))?;
         } else {

@@ -9,7 +9,7 @@ use recount_journal::{Line, Trailer, export_shown};
 use super::spans::{Exported, Format, SpanOptions};
 use crate::failures::{Exit, Failure};
 use crate::files::{Compressing, Compression, Force, WholeFile, destination};
-use crate::journal::{Keys, ids, opening};
+use crate::journal::{Keys, Location, ids, opening};
 use crate::terminal::{Screen, Tone};
 use recount::fixture::{self, RecordRedaction};
 use recount::ledger::{self, Ledger};
@@ -29,8 +29,8 @@ const REDACTION_MAX: u64 = 1 << 20;
 /// collector: the same ids and times. docs/traces.md describes them.
 #[derive(Args)]
 pub(crate) struct Export {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The session to export, all by default: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,

@@ -28,5 +28,5 @@ pub(crate) use import::Import;
 pub(crate) use prove::Prove;
 pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
-pub(crate) use since::{checkpoint_in, known_keys};
+pub(crate) use since::{checkpoint_in, known_keys, leaves};
 pub(crate) use verify::Verify;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use recount_evidence::{KeptTree, LogProof, on_record};
+use recount_evidence::{LogProof, on_record};
 use recount_journal::Hash;
 
 use super::checkpoint::{none_on_record, show};
+use super::since::leaves;
 use crate::failures::{Exit, Failure};
 use crate::files::{Force, WholeFile, destination};
-use crate::journal::{Keys, ids, opening};
+use crate::journal::{Keys, Location, ids, opening};
 use crate::terminal::Screen;
 use recount_telling::count;
 
@@ -20,8 +21,8 @@ use recount_telling::count;
 /// program: its format is that of c2sp.org/tlog-proof. A sealed record is in it as it is stored.
 #[derive(Args)]
 pub(crate) struct Prove {
-    /// The directory of a journal, or an exported file.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The session: its id, or a unique beginning of it.
     session: String,
     /// The number of the record in its session.
@@ -50,7 +51,7 @@ impl Prove {
             let what = format!("expected a record from 1 to {last}, found {}", self.seq);
             return Err(Failure::new("unknown-record", what).exit(Exit::Usage));
         };
-        let leaves = KeptTree::leaves(&self.path, journal).await?;
+        let leaves = leaves(&self.path, journal).await?;
         let index = leaves.index_of(Hash::of_line(line.bytes()));
         let signed = on_record(journal).await?;
         // The last checkpoint whose tree has the record.

@@ -1,15 +1,17 @@
 //! `recount repair`: recovers a damaged journal as far as possible.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::{Damage, Hurt, Progress, Remedy, RepairOptions, Repaired, repair};
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::opening;
+use crate::journal::{Location, opening};
 use crate::terminal::{Meter, Screen, Tone};
 use recount_telling::{count, one_line};
+
+/// The advice for a database.
+const INSTEAD: &str = "restore the database with its own tools; `recount verify ADDRESS` lists what \
+                       is wrong with it";
 
 /// Recovers a damaged journal as far as possible, and lists exactly what is lost.
 ///
@@ -20,7 +22,7 @@ use recount_telling::{count, one_line};
 #[derive(Args)]
 pub(crate) struct Repair {
     /// The directory of the journal.
-    path: PathBuf,
+    path: Location,
     /// Shows what a repair would do, and changes nothing.
     #[arg(long)]
     dry_run: bool,
@@ -31,6 +33,7 @@ pub(crate) struct Repair {
 
 impl Repair {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
+        let path = self.path.files("repair", INSTEAD)?;
         let meter = Meter::new("Building a new index");
         let mut options = RepairOptions::default()
             .program(recount::engine::PROGRAM)
@@ -43,7 +46,7 @@ impl Repair {
         } else {
             options
         };
-        let repaired = repair(&self.path, options)?;
+        let repaired = repair(path, options)?;
         if self.json {
             screen.json(&as_json(&repaired, self.dry_run))?;
         } else {

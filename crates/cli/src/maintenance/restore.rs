@@ -1,16 +1,19 @@
 //! `recount restore`: makes a journal from a backup.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::backup;
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
 use crate::files::destination;
-use crate::journal::verdict;
+use crate::journal::{Location, verdict};
 use crate::terminal::{Meter, Screen};
 use recount_telling::count;
+
+/// The advice for a database.
+const INSTEAD: &str = "a database is restored with its own tools, and `recount verify ADDRESS` \
+                       verifies it; for a journal in a directory, restore the backup to a new one \
+                       and `recount export` it, then `recount import FILE ADDRESS`";
 
 /// Makes a new journal from a backup, which continues where the backup ended.
 ///
@@ -18,9 +21,9 @@ use recount_telling::count;
 #[derive(Args)]
 pub(crate) struct Restore {
     /// The directory of the backup.
-    backup: PathBuf,
+    backup: Location,
     /// The directory to create.
-    dest: PathBuf,
+    dest: Location,
     /// Verifies every record and object, as `recount verify` does.
     #[arg(long)]
     verify: bool,
@@ -31,9 +34,11 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        destination::outside_journals(&self.dest)?;
+        let backup = self.backup.files("restore", INSTEAD)?;
+        let dest = self.dest.files("restore", INSTEAD)?;
+        destination::outside_journals(dest)?;
         let meter = Meter::new("Restoring");
-        let restored = backup::restore(&self.backup, &self.dest, self.verify, move |it| {
+        let restored = backup::restore(backup, dest, self.verify, move |it| {
             meter.show(it.done, it.total);
         })?;
         let copied = restored.backup;
@@ -55,7 +60,7 @@ impl Restore {
             "Restored {} in {} to {}",
             count(copied.records, "record"),
             count(copied.frames, "commit"),
-            self.dest.display()
+            dest.display()
         ))?;
         if let Some(report) = report {
             let (tone, headline) = verdict::headline("journal", &report);

@@ -12,7 +12,7 @@ use recount_journal::{Hash, Journal, Trailer};
 use serde::Deserialize;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, exported, opening, verdict};
+use crate::journal::{Keys, Location, opening, verdict};
 use crate::terminal::Screen;
 use recount_telling::{count, one_line};
 
@@ -101,7 +101,7 @@ impl Since {
     /// becomes a finding of the report.
     pub(super) async fn held_against(
         &self,
-        path: &Path,
+        at: &Location,
         report: &mut Report,
         screen: &Screen,
     ) -> Result<Option<Beginning>, Failure> {
@@ -118,11 +118,11 @@ impl Since {
             let failure = Failure::new("bad-checkpoint", what).exit(Exit::Usage);
             return Err(failure.advice("`recount export JOURNAL` writes one"));
         }
-        let ledger = opening::looking(path, &Keys::default(), screen)?;
+        let ledger = opening::looking(at, &Keys::default(), screen)?;
         let journal = &**ledger.journal();
         let (beginning, expected, found) = match kept {
             Kept::Checkpoint(checkpoint, signed_by) => {
-                let found = leaves(path, journal).await?.root_at(checkpoint.size);
+                let found = leaves(at, journal).await?.root_at(checkpoint.size);
                 let beginning = Beginning {
                     records: checkpoint.size,
                     what: format!(
@@ -141,7 +141,7 @@ impl Since {
                     signed_by: Vec::new(),
                 };
                 let found = match trailer.size {
-                    Some(size) => leaves(path, journal).await?.root_at(size),
+                    Some(size) => leaves(at, journal).await?.root_at(size),
                     None => root_by_stream(journal, &trailer).await?,
                 };
                 (beginning, trailer.root, found)
@@ -207,11 +207,11 @@ pub(crate) fn checkpoint_in(path: &Path) -> Result<Note, Failure> {
     Ok(note)
 }
 
-/// The leaves of a journal or of an export.
-async fn leaves(path: &Path, journal: &dyn Journal) -> Result<Leaves, Failure> {
-    match exported::is_at(path) {
-        true => Ok(Leaves::of(journal).await?),
-        false => Ok(KeptTree::leaves(path, journal).await?),
+/// The leaves of a journal or of an export. Only a directory keeps them.
+pub(crate) async fn leaves(at: &Location, journal: &dyn Journal) -> Result<Leaves, Failure> {
+    match at.path().filter(|_| !at.is_export()) {
+        Some(directory) => Ok(KeptTree::leaves(directory, journal).await?),
+        None => Ok(Leaves::of(journal).await?),
     }
 }
 

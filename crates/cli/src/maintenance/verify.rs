@@ -1,7 +1,5 @@
 //! `recount verify`: checks if a journal or an export was damaged or altered.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use recount_journal::verify::{Finding, Report};
 use serde_json::{Value, json};
@@ -9,7 +7,8 @@ use serde_json::{Value, json};
 use super::since::{Beginning, Since};
 use super::{bundle, proof};
 use crate::failures::{Exit, Failure};
-use crate::journal::{exported, opening, verdict, verdict::Anchor};
+use crate::journal::verified::verified;
+use crate::journal::{Location, verdict, verdict::Anchor};
 use crate::terminal::{Screen, Tone};
 use recount_telling::one_line;
 
@@ -23,8 +22,9 @@ use recount_telling::one_line;
 /// A proof of `recount prove` and a bundle of `recount evidence` are verified, too.
 #[derive(Args)]
 pub(crate) struct Verify {
-    /// The directory of a journal, an exported file, compressed or not, a proof, or a bundle.
-    path: PathBuf,
+    /// A journal (a directory or postgres://…), an exported file, compressed or not, a proof, or a
+    /// bundle.
+    path: Location,
     #[command(flatten)]
     anchor: Anchor,
     #[command(flatten)]
@@ -36,18 +36,20 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        if proof::is_at(&self.path) {
-            return proof::verify(&self.path, &self.since, self.json, screen);
+        if let Some(path) = self.path.path() {
+            if proof::is_at(path) {
+                return proof::verify(path, &self.since, self.json, screen);
+            }
+            if recount_bundle::is_bundle(path) {
+                self.anchor.is_for_no_bundle()?;
+                return bundle::verify(path, &self.since, self.json, screen);
+            }
         }
-        if recount_bundle::is_bundle(&self.path) {
-            self.anchor.is_for_no_bundle()?;
-            return bundle::verify(&self.path, &self.since, self.json, screen);
-        }
-        let kind = match exported::is_at(&self.path) {
+        let kind = match self.path.is_export() {
             true => "export",
             false => "journal",
         };
-        let report = opening::verified(&self.path, screen)?;
+        let report = verified(&self.path, screen).await?;
         let mut report = self.anchor.held_against(report);
         let since = self.since.held_against(&self.path, &mut report, screen);
         let since = since.await?;

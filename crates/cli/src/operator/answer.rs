@@ -1,7 +1,5 @@
 //! `recount approve` and `recount deny`: they record an answer, and start no tool themselves.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
@@ -11,7 +9,7 @@ use super::named;
 use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone, prompt};
 use recount::control::OnRecord;
@@ -120,8 +118,8 @@ impl Deny {
 /// The arguments of an answer to one request or to several.
 #[derive(Args)]
 pub(super) struct AnswerArgs {
-    /// The directory of the journal.
-    pub(super) path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    pub(super) path: Location,
     #[command(flatten)]
     pub(super) keys: Keys,
     /// The reason; the model gets the reason of a denial.
@@ -352,6 +350,7 @@ fn show(recorded: &Recorded<Decided>, json: bool, screen: &mut Screen) -> Result
     }
     let next = match (recorded.service, confirmed, anew) {
         (Some(pid), _, _) => format!("Recorded by the running service (pid {pid})."),
+        (None, _, None) if recorded.is_in_database => on_record::IN_DATABASE.to_owned(),
         (None, true, None) => "The call starts when a process serves the session again.".to_owned(),
         (None, true, Some(_)) => return screen.flush(),
         (None, false, _) => "The model is told when a process serves the session again.".to_owned(),

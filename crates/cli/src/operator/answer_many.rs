@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::AnswerArgs;
 use super::members::members;
+use super::on_record;
 use super::operations::Outcome;
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
@@ -74,6 +75,7 @@ impl AnswerMany {
             confirmed: self.confirmed,
             allow_for: self.allow_for,
             service,
+            is_in_database: given.path.path().is_none(),
         };
         shown.print(given.json, closed, screen)
     }
@@ -124,6 +126,7 @@ pub(super) async fn deny_all(
         confirmed: false,
         allow_for: None,
         service,
+        is_in_database: given.path.path().is_none(),
     };
     if shown.outcomes.is_empty() && !given.json {
         closed?;
@@ -152,6 +155,8 @@ struct Shown {
     allow_for: Option<AllowFor>,
     /// The process id of the service that recorded them, if one has the journal open.
     service: Option<u32>,
+    /// True if they are recorded in a database.
+    is_in_database: bool,
 }
 
 impl Shown {
@@ -206,6 +211,7 @@ impl Shown {
         let next = match (self.service, self.confirmed) {
             (Some(pid), _) => format!("Recorded by the running service (pid {pid})."),
             (None, true) if !decided => return Ok(()),
+            (None, _) if self.is_in_database => on_record::IN_DATABASE.to_owned(),
             (None, true) => "The calls start when a process serves the session again.".to_owned(),
             (None, false) => {
                 "The model is told when a process serves the session again.".to_owned()

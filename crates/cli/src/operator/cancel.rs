@@ -1,14 +1,12 @@
 //! `recount cancel`: cancels an open call.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
 use super::named::NamedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::Keys;
+use crate::journal::{Keys, Location};
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 use recount_telling::{acted, clause};
@@ -20,8 +18,8 @@ use recount_telling::{acted, clause};
 /// cancelled: at once by a running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Cancel {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     call: NamedCall,
     /// The reason, for the record.

@@ -1,7 +1,5 @@
 //! The commands of a client that runs calls: `claim`, `renew`, `finish` and `release`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -9,7 +7,7 @@ use super::named::NamedCall;
 use super::on_record::{self, Recorded};
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Location, Source};
 use crate::terminal::{Screen, Tone};
 use recount::control::OnRecord;
 use recount::engine::{ClaimKey, ClaimRequest, ClientAction};
@@ -22,8 +20,8 @@ use recount_telling::{acted, age, one_line, span};
 /// renews the claim while it works, and ends it with `finish` or `release`.
 #[derive(Args)]
 pub(crate) struct Claim {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     /// A tool that the client can run; may be given several times.
     #[arg(long = "tool", value_name = "NAME", required = true)]
     tools: Vec<String>,
@@ -52,8 +50,8 @@ pub(crate) struct Claim {
 /// A claim, as `recount claim` printed it.
 #[derive(Args)]
 struct Held {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     call: NamedCall,
     /// The id of the claim.
@@ -264,6 +262,7 @@ fn show(
     screen.toned(Tone::Good, &one_line(&text))?;
     match (recorded.service, next) {
         (Some(pid), _) => screen.line(&format!("Recorded by the running service (pid {pid}).")),
+        (None, Some(_)) if recorded.is_in_database => screen.line(on_record::IN_DATABASE),
         (None, Some(next)) => screen.line(next),
         (None, None) => Ok(()),
     }

@@ -1,12 +1,10 @@
 //! `recount erase`: deletes the key of a sealed session.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, ids, opening, os_user};
+use crate::journal::{Keys, Location, ids, opening, os_user};
 use crate::terminal::{Screen, prompt};
 use recount::engine::{Desk, SystemClock};
 use recount::ledger::EraseError;
@@ -20,8 +18,8 @@ use recount_telling::{acted, one_line};
 /// and exports in clear text are not changed.
 #[derive(Args)]
 pub(crate) struct Erase {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     /// The id of the session, or a unique beginning of it.
     session: String,
     #[command(flatten)]

@@ -1,14 +1,12 @@
 //! `recount hold`, `recount unhold` and `recount holds`: legal holds.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::client::label;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::terminal::{Screen, Tone};
 use recount::ledger::{Hold, HoldEnd, HoldTarget};
 use recount::session::Seq;
@@ -22,8 +20,8 @@ use recount_telling::{acted, age, one_line};
 /// for the same reason is recorded once. The name, the reason and the label are recorded in clear.
 #[derive(Args)]
 pub(crate) struct PlaceHold {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     sessions: Sessions,
     /// The reason; it is recorded in clear text.
@@ -53,8 +51,8 @@ struct Sessions {
 /// Releases a legal hold. Other holds on the same sessions stay in force.
 #[derive(Args)]
 pub(crate) struct Unhold {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     /// The number of the hold, as `recount holds` prints it.
     hold: u64,
     /// The reason; it is recorded in clear text.
@@ -73,8 +71,8 @@ pub(crate) struct Unhold {
 /// Lists the legal holds in force: who keeps what from erasure, since when and why.
 #[derive(Args)]
 pub(crate) struct ListHolds {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// Also lists the released holds.
     #[arg(long)]
     all: bool,

@@ -1,23 +1,21 @@
 //! `recount leaves`: the standing leaves in force.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::members::{Members, members};
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, exported, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::terminal::{Screen, Tone};
 use recount::engine::{Clock, SystemClock};
 use recount::ledger::LeaveInForce;
 use recount::session::AllowFor;
-use recount_telling::{acted, age, count, one_line, quoted};
+use recount_telling::{acted, age, count, one_line};
 
 /// Lists the standing leaves: approvals that also allow later calls of their tools.
 #[derive(Args)]
 pub(crate) struct Leaves {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// Shows only those of this session: its id, or a unique beginning of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
@@ -73,10 +71,10 @@ impl Leaves {
         screen.line(&one_line(&given))?;
         let place = format!("  session {}, seq {}", it.session, it.leave);
         screen.toned(Tone::Quiet, &place)?;
-        if exported::is_at(&self.path) {
+        if self.path.is_export() {
             return Ok(());
         }
-        let (path, keys) = (quoted(&self.path), self.keys.as_option());
+        let (path, keys) = (self.path.quoted(), self.keys.as_option());
         screen.line(&format!(
             "  recount revoke {path} {} {}{keys}",
             it.session, it.leave

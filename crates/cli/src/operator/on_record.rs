@@ -1,14 +1,16 @@
 //! The steps of every operation: open the journal or its service, operate, print the record.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::failures::Failure;
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Location, Source};
 use crate::terminal::{Screen, Tone};
 use recount::control::OnRecord;
 use recount_telling::one_line;
+
+/// The line below an operation in a database.
+pub(super) const IN_DATABASE: &str =
+    "Recorded in the database: a node that has the agent goes on with it.";
 
 /// A recorded operation.
 pub(super) struct Recorded<T> {
@@ -17,15 +19,17 @@ pub(super) struct Recorded<T> {
     pub(super) on_record: OnRecord,
     /// The process id of the service that recorded it, if one has the journal open.
     pub(super) service: Option<u32>,
+    /// True if it is recorded in a database, which services on other machines may have open.
+    pub(super) is_in_database: bool,
 }
 
-/// Opens the journal at `path` or connects to its service, does the operation, and closes it.
+/// Opens the journal or connects to its service, does the operation, and closes it.
 pub(super) async fn record<T>(
-    path: &Path,
+    at: &Location,
     keys: &Keys,
     operation: impl AsyncFnOnce(&mut Source) -> Result<(T, OnRecord), Failure>,
 ) -> Result<Recorded<T>, Failure> {
-    let mut source = Source::writing(path, keys).await?;
+    let mut source = Source::writing(at, keys).await?;
     let service = source.service();
     let outcome = operation(&mut source).await;
     // Also after a refusal. A refusal is reported rather than a failed close.
@@ -36,6 +40,7 @@ pub(super) async fn record<T>(
         about,
         on_record,
         service,
+        is_in_database: at.path().is_none(),
     })
 }
 
@@ -75,6 +80,7 @@ impl<T> Recorded<T> {
         screen.toned(Tone::Good, &one_line(text))?;
         screen.line(&match self.service {
             Some(pid) => format!("Recorded by the running service (pid {pid})."),
+            None if self.is_in_database => IN_DATABASE.to_owned(),
             None => "The model is told when a process serves the session again.".to_owned(),
         })
     }

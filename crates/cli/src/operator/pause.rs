@@ -1,13 +1,11 @@
 //! `recount pause` and `recount unpause`: the stop switch.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
 use serde_json::json;
 
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::terminal::{Screen, Tone};
 use recount::control::OnRecord;
 use recount::ledger::PauseTarget;
@@ -62,8 +60,8 @@ impl Target {
 /// answered as ever; an approved call waits. A pause survives restarts, until `recount unpause`.
 #[derive(Args)]
 pub(crate) struct Pause {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     target: Target,
     /// The reason, for the record; with --agent and --all it is recorded in clear text.
@@ -88,8 +86,8 @@ pub(crate) struct Pause {
 /// serves the session again.
 #[derive(Args)]
 pub(crate) struct Unpause {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     target: Target,
     /// The reason, for the record; with --agent and --all it is recorded in clear text.
@@ -159,12 +157,12 @@ struct Done {
 impl Done {
     async fn run(
         self,
-        path: &Path,
+        at: &Location,
         keys: &Keys,
         operation: impl AsyncFnOnce(&mut Source) -> Result<(PauseTarget, OnRecord), Failure>,
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
-        let recorded = on_record::record(path, keys, operation).await?;
+        let recorded = on_record::record(at, keys, operation).await?;
         let on_record = &recorded.on_record;
         let scope = recorded.about.scope();
         if self.json {
@@ -178,6 +176,9 @@ impl Done {
         let shown = screen.toned(Tone::Good, &one_line(&text));
         let told = match recorded.service {
             Some(pid) => format!("Recorded by the running service (pid {pid})."),
+            None if recorded.is_in_database => {
+                "Recorded in the database, from which every node reads it.".to_owned()
+            }
             None => "No service has the journal open, so no call starts.".to_owned(),
         };
         let shown = shown.and_then(|()| screen.line(&told));

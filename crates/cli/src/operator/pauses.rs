@@ -1,12 +1,10 @@
 //! `recount pauses`: the pauses in force.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source};
+use crate::journal::{Keys, Location, Source};
 use crate::terminal::{Screen, Tone};
 use recount::ledger::ListedPause;
 use recount::session::SessionId;
@@ -15,8 +13,8 @@ use recount_telling::{acted, age, clause, one_line};
 /// Lists the pauses in force: who paused what, when and why.
 #[derive(Args)]
 pub(crate) struct Pauses {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     #[command(flatten)]
     keys: Keys,
     /// Prints JSON lines, one for each pause.

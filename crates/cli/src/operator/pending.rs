@@ -1,14 +1,12 @@
 //! `recount pending`: the calls that wait for approval, or for their result from outside.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::Value;
 
 use super::members::{Members, members};
 use super::pauses::{as_json as pause_as_json, of_session, paused_by};
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, exported};
+use crate::journal::{Keys, Location, Source};
 use crate::telling::question;
 use crate::terminal::{Screen, Tone};
 use recount::control::Waiting;
@@ -16,7 +14,7 @@ use recount::engine::{Clock, SystemClock};
 use recount::ledger::{ListedPause, PausedCall, PendingConfirmation};
 use recount::session::{About, SessionId};
 use recount::tool::Ticket;
-use recount_telling::{age, one_line, quoted};
+use recount_telling::{age, one_line};
 
 /// The note below the calls of an export.
 const ONLY_READ: &str =
@@ -25,8 +23,8 @@ const ONLY_READ: &str =
 /// Lists the calls that wait for approval or for their results, and how to answer them.
 #[derive(Args)]
 pub(crate) struct Pending {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     #[command(flatten)]
     keys: Keys,
     /// Prints JSON lines, one for each call.
@@ -39,7 +37,7 @@ impl Pending {
         let mut source = Source::reading(&self.path, &self.keys, screen).await?;
         let waiting = source.pending().await?;
         let pauses = source.pauses().await?;
-        let (now, is_export) = (SystemClock.now(), exported::is_at(&self.path));
+        let (now, is_export) = (SystemClock.now(), self.path.is_export());
         for (index, it) in waiting.iter().enumerate() {
             if index > 0 && !self.json {
                 screen.line("")?;
@@ -65,7 +63,7 @@ impl Pending {
                     if is_export {
                         continue;
                     }
-                    let (path, keys) = (quoted(&self.path), self.keys.as_option());
+                    let (path, keys) = (self.path.quoted(), self.keys.as_option());
                     screen.line(&format!(
                         "  recount respond-call {path} {}{keys} --response JSON",
                         it.id
@@ -90,7 +88,7 @@ impl Pending {
         service: Option<u32>,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
-        let (path, id) = (quoted(&self.path), it.id);
+        let (path, id) = (self.path.quoted(), it.id);
         let keys = match self.keys.as_option() {
             none if none.is_empty() && it.sealed && service.is_none() => " --keys DIR".to_owned(),
             given => given,

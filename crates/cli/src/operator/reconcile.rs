@@ -1,7 +1,5 @@
 //! `recount reconcile`: records the real outcome of a call that ended as unknown.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
@@ -9,7 +7,7 @@ use super::found::Found;
 use super::named::NamedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::Keys;
+use crate::journal::{Keys, Location};
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 use recount_telling::acted;
@@ -20,8 +18,8 @@ use recount_telling::acted;
 /// running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Reconcile {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     call: NamedCall,
     #[command(flatten)]

@@ -1,7 +1,5 @@
 //! `recount respond-call`: records the result of a call that waits for it.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
@@ -9,7 +7,7 @@ use super::named::NamedPausedCall;
 use super::on_record;
 use crate::failures::{Exit, Failure};
 use crate::files::given_json;
-use crate::journal::Keys;
+use crate::journal::{Keys, Location};
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 use recount_telling::acted;
@@ -20,8 +18,8 @@ use recount_telling::acted;
 /// again.
 #[derive(Args)]
 pub(crate) struct RespondCall {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     call: NamedPausedCall,
     #[command(flatten)]

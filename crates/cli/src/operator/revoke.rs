@@ -1,13 +1,11 @@
 //! `recount revoke`: ends a standing leave.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Source, ids};
+use crate::journal::{Keys, Location, Source, ids};
 use crate::terminal::{Screen, Tone};
 use recount::session::{Seq, SessionId};
 use recount_telling::{acted, clause, one_line};
@@ -18,8 +16,8 @@ use recount_telling::{acted, clause, one_line};
 /// could give the leave may revoke it.
 #[derive(Args)]
 pub(crate) struct Revoke {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     /// The session: its id, or a unique beginning of it.
     session: String,
     /// The leave: the seq that `recount leaves` shows; or the id of the request whose answer gave

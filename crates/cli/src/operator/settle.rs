@@ -1,7 +1,5 @@
 //! `recount settle`: records the real outcome of a call in doubt, in place of an approval.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::json;
 
@@ -10,7 +8,7 @@ use super::members::members;
 use super::named::NamedRequest;
 use super::on_record;
 use crate::failures::{Exit, Failure};
-use crate::journal::Keys;
+use crate::journal::{Keys, Location};
 use crate::terminal::Screen;
 use recount::control::OnRecord;
 use recount_telling::acted;
@@ -22,8 +20,8 @@ use recount_telling::acted;
 /// from a running service, otherwise when a process serves the session again.
 #[derive(Args)]
 pub(crate) struct Settle {
-    /// The directory of the journal.
-    path: PathBuf,
+    /// The journal: a directory, or postgres://… of a database.
+    path: Location,
     #[command(flatten)]
     request: NamedRequest,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use recount_journal::Journal;
 use recount_journal::seal::KeyStore;
 
 use super::approvals::{Alike, Approvals};
@@ -12,7 +13,7 @@ use super::conversation::Conversation;
 use super::servers::Servers;
 use crate::failures::{Exit, Failure};
 use crate::files::{destination, policies};
-use crate::journal::{Keys, PATIENCE, ids, opening, os_user};
+use crate::journal::{Keys, Location, PATIENCE, ids, opening, os_user};
 use crate::terminal::{Screen, Stop, prompt};
 use recount::engine::{Agent, Engine, LiveHandle, PROGRAM};
 use recount::ledger::{Error as LedgerError, Ledger};
@@ -69,9 +70,9 @@ pub(crate) struct Run {
     /// A text for the model; several are sent turn by turn.
     #[arg(long, value_name = "TEXT")]
     text: Vec<String>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR", default_value = "recount-journal")]
-    journal: PathBuf,
+    /// The journal: a directory, created if there is none, or postgres://… of a database.
+    #[arg(long, value_name = "JOURNAL", default_value = "recount-journal")]
+    journal: Location,
     #[command(flatten)]
     keys: Keys,
     /// Continues this session, in place of a new one: its id, or a unique beginning of it.
@@ -101,10 +102,8 @@ impl Run {
             Some(session) => ledger.load(session).await?.session.head,
             None => Seq(0),
         };
-        let mut engine = Engine::builder(&self.journal)
-            .journal(ledger.journal().clone())
-            .control(&self.journal)
-            .agent(&name, agent);
+        let journal = ledger.journal().clone();
+        let mut engine = opening::engine(journal, &self.journal).agent(&name, agent);
         if let Some(keys) = keys {
             engine = engine.keys(keys);
         }
@@ -152,14 +151,18 @@ impl Run {
 
     /// Opens the journal. Waits while another command has it open.
     fn ledger(&self, keys: Option<Arc<dyn KeyStore>>) -> Result<Ledger, Failure> {
-        destination::outside_journals(&self.journal)?;
         // Only a new session creates a journal. A session to resume needs an existing one.
-        let journal = opening::options(&self.journal)?
-            .create(self.resume.is_none())
-            .program(PROGRAM)
-            .wait(PATIENCE)
-            .open()?;
-        let ledger = Ledger::new(Arc::new(journal));
+        let is_new = self.resume.is_none();
+        let journal: Arc<dyn Journal> = match &self.journal {
+            Location::Path(directory) => {
+                destination::outside_journals(directory)?;
+                let options = opening::options(directory)?.create(is_new);
+                Arc::new(options.program(PROGRAM).wait(PATIENCE).open()?)
+            }
+            Location::Database(database) if is_new => database.made()?,
+            Location::Database(database) => database.writing()?,
+        };
+        let ledger = Ledger::new(journal);
         Ok(match keys {
             Some(keys) => ledger.with_keys(keys),
             None => ledger,
@@ -279,7 +282,7 @@ impl Run {
         let ledger = self.keys.of(opening::reading(&self.journal)?)?;
         let pending = ledger.pending().await?;
         let paused = ledger.paused().await?;
-        let path = quoted(&self.journal);
+        let path = self.journal.quoted();
         screen.line("")?;
         for request in pending.iter().filter(|it| it.session == session) {
             screen.line(&format!("{} is waiting for approval:", request.tool))?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::behind::{checkpoints, traces};
 use super::listening::{Certificate, proxy_mistake};
-use super::{gateway, key_store, notify, token_file};
+use super::{gateway, key_store, named_journal, notify, token_file};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Tone};
@@ -43,7 +43,8 @@ impl Check {
             screen.line(&text)?;
             return Ok(Exit::Ok);
         }
-        let config = Config::read(self.config.as_deref())?;
+        let mut config = Config::read(self.config.as_deref())?;
+        named_journal::resolve(&mut config);
         let mut mistakes = config.mistakes.clone();
         mistakes.extend(all(&config).await);
         mistakes.sort();

@@ -36,14 +36,14 @@ pub(super) fn greet(
             "url": url,
             "link": link,
             "gateway": gateway.map(RunningGateway::to_json),
-            "journal": config.journal().display().to_string(),
+            "journal": config.journal().to_string(),
             "config": config.file.as_ref().map(|it| it.display().to_string()),
             "pid": std::process::id(),
         }))?;
         return screen.flush();
     }
     let journal = config.journal();
-    screen.line(&format!("Serving {} at {url}", shown(&journal)))?;
+    screen.line(&format!("Serving {} at {url}", journal.shown()))?;
     if let Some(file) = &config.file {
         let line = format!("  configured by {}", shown(file));
         screen.toned(Tone::Quiet, &line)?;

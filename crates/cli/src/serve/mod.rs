@@ -7,7 +7,8 @@
 //! `greeting` is what it prints. `listening` has the sockets and their encryption, `gateway` the
 //! gateway for live clients, `agents` the agents with their MCP servers, `key_store` the keys of
 //! sealed sessions, `notify` the sinks, `behind` the other tasks that follow the journal, and
-//! `secret_file` the files that must be private. `options` overrides the configuration. `reload`
+//! `secret_file` the files that must be private. `options` overrides the configuration, and
+//! `named_journal` finds the address of a database. `reload`
 //! reads parts of it anew while the service runs. `token`, `init`, `check` and `notify` are the
 //! commands of these names.
 
@@ -20,6 +21,7 @@ mod greeting;
 mod init;
 mod key_store;
 mod listening;
+mod named_journal;
 mod notify;
 mod options;
 mod reload;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::gateway::Overrides;
+use super::named_journal;
 use crate::config::{Config, Given};
 use crate::failures::Failure;
+use crate::journal::Location;
 
 /// The configuration of a service, with settings that override it.
 #[derive(Args, Clone, Debug)]
@@ -18,9 +20,9 @@ pub(crate) struct Options {
     /// The address to listen on; port 0 means any free port.
     #[arg(long, value_name = "ADDR")]
     pub(super) listen: Option<SocketAddr>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR")]
-    pub(super) journal: Option<PathBuf>,
+    /// The journal: a directory, created if there is none, or postgres://… of a database.
+    #[arg(long, value_name = "JOURNAL")]
+    pub(super) journal: Option<Location>,
     /// The options of `recount gateway`.
     #[arg(skip)]
     pub(super) gateway: Option<Overrides>,
@@ -39,6 +41,7 @@ impl Options {
         if let Some(overrides) = &self.gateway {
             overrides.apply(&mut config.settings);
         }
+        named_journal::resolve(&mut config);
         Ok(config)
     }
 }

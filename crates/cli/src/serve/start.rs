@@ -2,6 +2,7 @@
 //! service on a free port of this machine, for commands that show pages.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use super::reload::Reloader;
 use crate::config::{self, Config};
 use crate::failures::{Exit, Failure, IN_USE};
 use crate::files::destination;
-use crate::journal::{PATIENCE, opening, os_user};
+use crate::journal::{Location, PATIENCE, opening, os_user};
 use recount::engine::{Engine, Error, PROGRAM};
+use recount_journal::Journal;
 use recount_server::{Access, Rates, Service, TokenStore};
-use recount_telling::one_line;
+use recount_telling::{one_line, shown};
 
 /// The access: tokens, other parties, and on loopback also the user who starts the service.
 pub(super) fn access(config: &Config, tokens: Arc<TokenStore>) -> Result<Access, Failure> {
@@ -104,24 +106,27 @@ pub(super) async fn open(
     agents: Vec<Ready>,
     reloader: Arc<Reloader>,
 ) -> Result<(Engine, Option<Reads>), Failure> {
-    let path = config.journal();
-    destination::outside_journals(&path)?;
+    let at = config.journal();
     let keys = key_store::opened(config)?;
-    let journal = opening::options(&path)?
-        .create(true)
-        .program(PROGRAM)
-        .wait(PATIENCE)
-        .open()
-        .map_err(|error| taken(error.into()))?;
+    let journal: Arc<dyn Journal> = match &at {
+        Location::Path(directory) => {
+            destination::outside_journals(directory)?;
+            let options = opening::options(directory)?.create(true);
+            let opened = options.program(PROGRAM).wait(PATIENCE).open();
+            Arc::new(opened.map_err(|error| taken(error.into()))?)
+        }
+        Location::Database(database) => {
+            make_private(&config.local())?;
+            database.serving(config.settings.postgres.of_node())?
+        }
+    };
     // Behind the lock of the journal, and before the first client.
     let reads = reads::start(config).await?;
-    let mut engine = Engine::builder(&path)
-        .journal(Arc::new(journal))
-        .control(&path)
-        .on_reload(move |engine| {
-            let reloader = reloader.clone();
-            async move { reloader.reload(&engine).await }
-        });
+    let engine = opening::engine(journal, &at);
+    let mut engine = engine.on_reload(move |engine| {
+        let reloader = reloader.clone();
+        async move { reloader.reload(&engine).await }
+    });
     if let Some(reads) = &reads {
         let recorder = reads.recorder().clone();
         engine = engine.on_look(move |look| reads::looked(recorder.clone(), look));
@@ -146,6 +151,16 @@ pub(super) async fn open(
         error => error.into(),
     })?;
     Ok((engine, reads))
+}
+
+/// Creates a directory for this user alone, and those above it, unless they exist.
+fn make_private(directory: &Path) -> Result<(), Failure> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.create(directory);
+    made.map_err(|error| Failure::io(format!("create {}", shown(directory)), &error))
 }
 
 /// The failure with the advice for a journal that another service has.

@@ -117,6 +117,8 @@ codes! {
     HookMissing "hook-missing" CONFLICT "A hook of the agent is not registered here";
     NotConnected "not-connected" CONFLICT "The session has no live connection";
     Conflict "conflict" CONFLICT "Another process wrote to the session";
+    Owned "owned" CONFLICT "Another node owns the session and did not answer";
+    Fenced "fenced" CONFLICT "Another node has taken the session over";
     Sealed "sealed" CONFLICT "The session is sealed and its key is not here";
     RequestExpired "request-expired" GONE "The request expired";
     RequestWithdrawn "request-withdrawn" GONE "The request was withdrawn";
@@ -173,15 +175,17 @@ codes! {
 }
 
 /// The problems that may be gone with the next attempt, although the request is the same.
-const MOMENTARY: [Code; 11] = [
+const MOMENTARY: [Code; 13] = [
     Code::AlreadyClaimed,
     Code::CallNotPaused,
     Code::CallNotReady,
     Code::CallOpen,
     Code::Conflict,
+    Code::Fenced,
     Code::HookMissing,
     Code::IdempotencyInProgress,
     Code::NotConnected,
+    Code::Owned,
     Code::Sealed,
     Code::ToolGone,
     // The credentials were revoked while the request waited.

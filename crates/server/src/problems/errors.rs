@@ -89,6 +89,8 @@ fn code_of_journal(error: &journal::Error) -> Code {
         journal::Error::ReadOnly => Code::NotWritable,
         journal::Error::Poisoned { .. } | journal::Error::Io { .. } => Code::NotWritable,
         journal::Error::Conflict { .. } => Code::Conflict,
+        journal::Error::Owned { .. } => Code::Owned,
+        journal::Error::Fenced { .. } => Code::Fenced,
         journal::Error::TooLarge { .. } => Code::TooLarge,
         journal::Error::TooDeep { .. } => Code::TooDeep,
         journal::Error::Damaged { .. } | journal::Error::Index { .. } => Code::Damaged,

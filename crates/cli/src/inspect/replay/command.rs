@@ -10,7 +10,7 @@ use super::divergence::{self, WHAT_IT_MEANS};
 use super::unread::{Unread, all_open};
 use super::what_if;
 use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, UnknownKinds, ids};
+use crate::journal::{Keys, Location, UnknownKinds, ids};
 use crate::terminal::{Meter, Screen, Tone};
 use recount::ledger::{Error, Ledger};
 use recount::replay::{self, Report};
@@ -32,8 +32,8 @@ const NOT_VERIFIED: &str =
 /// causes and the state before, and exits with 5.
 #[derive(Args)]
 pub(crate) struct Replay {
-    /// The directory of the journal, or an export of it.
-    path: PathBuf,
+    /// The journal: a directory or postgres://…, or an export of it.
+    path: Location,
     /// The session to replay, all by default: its id, or a unique beginning of it.
     #[arg(conflicts_with = "all")]
     session: Option<String>,

@@ -46,7 +46,7 @@ pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
 
 /// Starts the tasks behind the journal of the sessions.
 pub(in crate::serve) async fn start(config: &Config, engine: &Engine) -> Result<Signing, Failure> {
-    behind(config, &config.journal(), engine.ledger().journal(), None).await
+    behind(config, &config.local(), engine.ledger().journal(), None).await
 }
 
 /// Starts the tasks behind a journal at a path. A journal beside that of the sessions has a name,

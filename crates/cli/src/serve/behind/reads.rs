@@ -29,7 +29,7 @@ pub(in crate::serve) struct Reads {
 /// off, which is then the next record of it, or if it cannot begin and the configuration serves
 /// then.
 pub(in crate::serve) async fn start(config: &Config) -> Result<Option<Reads>, Failure> {
-    let path = access_path(&config.journal());
+    let path = access_path(&config.local());
     let settings = &config.settings.reads;
     let on_failure = settings.on_failure.as_ref().map(|it| it.value);
     let named = shown(&path);

@@ -63,7 +63,7 @@ fn settings(config: &Config) -> Result<Option<Settings>, Mistake> {
         headers,
         content: given.with,
         source,
-        cursor: config.journal().join(CURSOR),
+        cursor: config.local().join(CURSOR),
     }))
 }
 

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::dev_certificate::DevCertificate;
 use super::overrides::Overrides;
 use crate::failures::{Exit, Failure};
+use crate::journal::Location;
 use crate::serve::options::Options;
 use crate::serve::service;
 use crate::terminal::Screen;
@@ -38,9 +39,9 @@ pub(crate) struct Gateway {
     /// The address of the pages and the HTTP API; port 0 means any free port.
     #[arg(long, value_name = "ADDR")]
     api_listen: Option<SocketAddr>,
-    /// The directory of the journal, created if there is none.
-    #[arg(long, value_name = "DIR")]
-    journal: Option<PathBuf>,
+    /// The journal: a directory, created if there is none, or postgres://… of a database.
+    #[arg(long, value_name = "JOURNAL")]
+    journal: Option<Location>,
     /// Prints one line of JSON when the gateway is ready.
     #[arg(long)]
     json: bool,

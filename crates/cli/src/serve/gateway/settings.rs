@@ -30,7 +30,7 @@ pub(super) fn of(config: &Config) -> Result<Option<Settings>, Mistake> {
     let mut settings = Settings {
         upstream: upstream(given)?,
         credentials: credentials(given)?,
-        index: Some(index(&config.journal())),
+        index: Some(index(&config.local())),
         ..Settings::of_agent(given.agent_name())
     };
     settings.pass_observed = given.pass_observed.as_ref().is_some_and(|it| it.value);

@@ -26,7 +26,7 @@ pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
 /// The mistakes that only `recount check` reports: files of sinks that cannot be used, with which
 /// the others run.
 pub(in crate::serve) fn unusable_files(config: &Config) -> Vec<Mistake> {
-    let directory = directory(&config.journal());
+    let directory = directory(&config.local());
     let Ok(settings) = settings(config, String::new(), directory) else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ impl Notifications {
     ) -> Result<Notifications, Failure> {
         let public = config.settings.access.public_url.as_ref();
         let links = public.map_or(url, |it| it.value.clone());
-        let directory = directory(&config.journal());
+        let directory = directory(&config.local());
         let settings = settings(config, links.clone(), directory.clone());
         let settings =
             settings.map_err(|mistakes| crate::config::wrong(config.name(), &mistakes))?;

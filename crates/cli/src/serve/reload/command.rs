@@ -7,6 +7,8 @@ use clap::Args;
 use super::outcome::wrong;
 use crate::config::Config;
 use crate::failures::{Exit, Failure, unanswered};
+use crate::journal::Location;
+use crate::serve::named_journal;
 use crate::terminal::{Screen, Tone};
 use recount::control::{Client, ConnectError, Reloaded, Request, read};
 use recount_telling::{one_line, shown};
@@ -18,7 +20,7 @@ use recount_telling::{one_line, shown};
 #[derive(Args)]
 pub(crate) struct Reload {
     /// The directory of the journal of the service; default: that of the configuration.
-    path: Option<PathBuf>,
+    path: Option<Location>,
     /// The configuration that names the journal; default: recount.toml, if there is one.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -29,13 +31,18 @@ pub(crate) struct Reload {
 
 impl Reload {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
-        let path = match self.path {
-            Some(path) => path,
-            None => Config::read(self.config.as_deref())?.journal(),
+        let at = match self.path {
+            Some(at) => at,
+            None => {
+                let mut config = Config::read(self.config.as_deref())?;
+                named_journal::resolve(&mut config);
+                config.journal()
+            }
         };
-        let mut service = Client::connect(&path).await.map_err(|error| {
+        let path = at.files("reload", "send SIGHUP to the process of the service")?;
+        let mut service = Client::connect(path).await.map_err(|error| {
             let what = match error {
-                ConnectError::NotOffered => format!("no service has {} open", shown(&path)),
+                ConnectError::NotOffered => format!("no service has {} open", shown(path)),
                 error => one_line(&error.to_string()).into_owned(),
             };
             Failure::new("no-service", what).advice("`recount serve` starts one")

@@ -23,6 +23,7 @@ pub(super) fn changed(started: &Settings, now: &Settings) -> Vec<String> {
     let (access, newer) = (&started.access, &now.access);
     it.unless(started.listen == now.listen, "listen");
     it.unless(started.journal == now.journal, "journal");
+    it.unless(started.postgres == now.postgres, "postgres");
     it.unless(started.keys == now.keys, "keys");
     it.unless(access.proxy == newer.proxy, "access.proxy");
     it.unless(

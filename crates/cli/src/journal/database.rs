@@ -1,0 +1,127 @@
+//! A journal in a PostgreSQL database.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount_journal::{Error, Journal};
+use recount_postgres::{Address, Options, PostgresJournal};
+
+use crate::failures::{Exit, Failure};
+
+/// The variable with settings of the server under which acknowledged appends may vanish, such as
+/// `fsync = off`, and that are accepted; with semicolons between them.
+const ALLOW_LOSSY: &str = "RECOUNT_POSTGRES_ALLOW_LOSSY";
+
+/// The variable with the password of addresses that have none, as for the programs of PostgreSQL.
+const PASSWORD: &str = "PGPASSWORD";
+
+/// The lease of a command, which owns the sessions that it writes to until it ends.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// A journal in a database, by its address.
+#[derive(Clone, Debug)]
+pub(crate) struct Database {
+    address: Address,
+}
+
+/// The settings of a service for its journal in a database.
+#[cfg(feature = "serve")]
+#[derive(Debug, Default)]
+pub(crate) struct NodeSettings {
+    /// The name in messages.
+    pub(crate) node: Option<String>,
+    pub(crate) lease: Option<Duration>,
+    /// The accepted settings of the server that may lose acknowledged appends.
+    pub(crate) allow_lossy: Vec<String>,
+}
+
+impl Database {
+    /// Reads an address. The error does not repeat it.
+    pub(crate) fn at(text: &str) -> Result<Database, Failure> {
+        let address = text.parse::<Address>().map_err(|error| {
+            Failure::new("bad-address", error.to_string())
+                .exit(Exit::Usage)
+                .advice("an address is postgres://USER@HOST:PORT/DATABASE; docs/postgres.md")
+        })?;
+        let address = match std::env::var(PASSWORD) {
+            Ok(password) if !password.is_empty() => address.or_password(&password),
+            Ok(_) | Err(_) => address,
+        };
+        Ok(Database { address })
+    }
+
+    /// True if the address itself has a password.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_password(text: &str) -> bool {
+        text.parse::<Address>().is_ok_and(|it| it.has_password())
+    }
+
+    /// Opens the journal to read it. Adds no record.
+    pub(crate) fn reading(&self) -> Result<Arc<dyn Journal>, Failure> {
+        self.opened(self.options().read_only())
+    }
+
+    /// Opens an existing journal to add records, as a desk that owns sessions until it is closed.
+    pub(crate) fn writing(&self) -> Result<Arc<dyn Journal>, Failure> {
+        // Opening for writing makes the tables. A command makes none.
+        if let Err(Error::Missing { path }) = self.options().read_only().open() {
+            return Err(Failure::no_journal(&path));
+        }
+        self.made()
+    }
+
+    /// Opens the journal to add records. Its tables are made if there are none.
+    pub(crate) fn made(&self) -> Result<Arc<dyn Journal>, Failure> {
+        let name = format!("command {}", std::process::id());
+        self.opened(lossy_of_environment(self.options().node(name).lease(LEASE)))
+    }
+
+    /// Opens the journal for a service. Its tables are made if there are none.
+    #[cfg(feature = "serve")]
+    pub(crate) fn serving(&self, settings: NodeSettings) -> Result<Arc<dyn Journal>, Failure> {
+        let mut options = lossy_of_environment(self.options());
+        if let Some(node) = settings.node {
+            options = options.node(node);
+        }
+        if let Some(lease) = settings.lease {
+            options = options.lease(lease);
+        }
+        let allowed = settings.allow_lossy.into_iter();
+        self.opened(allowed.fold(options, Options::allow_lossy))
+    }
+
+    fn options(&self) -> Options {
+        PostgresJournal::options(self.address.clone())
+    }
+
+    fn opened(&self, options: Options) -> Result<Arc<dyn Journal>, Failure> {
+        options
+            .open()
+            .map(|it| Arc::new(it) as Arc<dyn Journal>)
+            .map_err(|error| {
+                let of_server = matches!(error, Error::Io { .. } | Error::Lossy { .. });
+                let failure = Failure::from(error);
+                match of_server {
+                    // Its own text does not name the server.
+                    true => Failure {
+                        what: format!("{self}: {}", failure.what),
+                        ..failure
+                    },
+                    false => failure,
+                }
+            })
+    }
+}
+
+fn lossy_of_environment(options: Options) -> Options {
+    let given = std::env::var(ALLOW_LOSSY).unwrap_or_default();
+    let given = given.split(';').map(str::trim).filter(|it| !it.is_empty());
+    given.fold(options, Options::allow_lossy)
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}
