@@ -19,6 +19,8 @@ use crate::session::{
 #[derive(Clone, Copy)]
 pub(super) enum CardEnd {
     Expired,
+    /// It expired, and its call runs. No user confirmed that, so the card is not confirmed.
+    AllowedUnanswered,
     Withdrawn(CancelReason),
     Superseded,
 }
@@ -121,6 +123,10 @@ impl Translation {
         let (_, turn) = self.calls.get(&call)?;
         let (status, reason) = match ended {
             CardEnd::Expired => ("expired", "nobody answered in time"),
+            CardEnd::AllowedUnanswered => (
+                "allowed_unanswered",
+                "no person answered in time, and the policy lets the call run",
+            ),
             CardEnd::Withdrawn(reason) => ("withdrawn", reason.in_words()),
             CardEnd::Superseded => ("superseded", "the tool has changed; it is asked anew"),
         };

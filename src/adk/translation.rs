@@ -136,7 +136,11 @@ impl Translation {
             Decision::CallCancelled(it) => [self.cancelled(fact, it), None],
             Decision::ConfirmationRequested(it) => [self.asked(fact, it), None],
             Decision::ConfirmationExpired(it) => {
-                let ended = self.unanswered(fact, it.call, it.request, CardEnd::Expired);
+                let end = match it.goes_on {
+                    true => CardEnd::AllowedUnanswered,
+                    false => CardEnd::Expired,
+                };
+                let ended = self.unanswered(fact, it.call, it.request, end);
                 [ended, None]
             }
             Decision::ConfirmationWithdrawn(it) => {

@@ -160,6 +160,9 @@ pub struct Waiver {
     pub seq: Seq,
     /// The reason of the waiver.
     pub reason: String,
+    /// The request that expired without an answer. `None`, and omitted, for other waivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Seq>,
 }
 
 /// The standing leave that allowed a call, from the recorded `leave_used`.
@@ -213,10 +216,10 @@ pub struct Run {
     pub seq: Seq,
     /// The number of the start, from 1.
     pub attempt: u32,
-    /// The permission for the start: `not_gated`, `waived`, `approved` or `standing`.
+    /// The permission for the start: `not_gated`, `waived`, `approved`, `standing` or `unanswered`.
     #[serde(serialize_with = "leave")]
     pub leave: Leave,
-    /// The confirmation request whose approval is the permission.
+    /// The confirmation request whose approval, or expiry, is the permission.
     pub request: Option<Seq>,
     /// The client that ran it. `None`, and omitted, if the process that served the session did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -343,5 +346,6 @@ fn leave<S: serde::Serializer>(leave: &Leave, serializer: S) -> Result<S::Ok, S:
         Leave::Waived => "waived",
         Leave::Approved(_) => "approved",
         Leave::Standing(_) => "standing",
+        Leave::Unanswered(_) => "unanswered",
     })
 }

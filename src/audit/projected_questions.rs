@@ -30,6 +30,7 @@ impl CallProjection {
             contract: it.contract,
             asked_at: fact.at,
             expires_at: it.expires_at_us,
+            on_expiry: it.on_expiry,
             end: QuestionEnd::Open,
             ended_seq: None,
             ended_at: None,

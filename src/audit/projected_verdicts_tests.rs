@@ -122,6 +122,13 @@ fn each_verdict_and_outcome_is_projected() {
             "expired",
             Some(Outcome::Expired),
         ),
+        (
+            called(&gate.clone().expires_ms("pay", 9).runs_unanswered("pay"))
+                .timed_out()
+                .returned(paid.clone()),
+            "allowed_unanswered",
+            Some(Outcome::Returned),
+        ),
         (gated().cancelled(), "withdrawn", Some(Outcome::Cancelled)),
         (gated().closed(), "withdrawn", Some(Outcome::Withdrawn)),
         (

@@ -85,7 +85,7 @@ impl CallProjection {
                 Leave::Approved(request) => !is_program(request),
                 // Only a person gives a leave.
                 Leave::Standing(_) => true,
-                Leave::NotGated | Leave::Waived => false,
+                Leave::NotGated | Leave::Waived | Leave::Unanswered(_) => false,
             };
             call.ran_without_confirmation = !call.runs.iter().all(confirmed);
             call
@@ -272,8 +272,11 @@ impl CallProjection {
                 });
             }
             Decision::GateWaived(it) => {
-                let reason = it.reason.clone();
-                call.waived = Some(Waiver { seq, reason });
+                call.waived = Some(Waiver {
+                    seq,
+                    reason: it.reason.clone(),
+                    unanswered: it.unanswered,
+                });
             }
             Decision::LeaveUsed(it) => {
                 let leave = self.session.leaves.get(&it.leave);
@@ -296,7 +299,7 @@ impl CallProjection {
             }
             Decision::ConfirmationExpired(it) => {
                 if let Some(question) = self.question(it.request) {
-                    question.ends(QuestionEnd::Expired, seq, at);
+                    question.ends(QuestionEnd::of_expiry(it.goes_on), seq, at);
                 }
             }
             Decision::ConfirmationWithdrawn(it) => {
@@ -314,7 +317,7 @@ impl CallProjection {
                         attempt: it.attempt,
                         leave: *leave,
                         request: match leave {
-                            Leave::Approved(request) => Some(*request),
+                            Leave::Approved(request) | Leave::Unanswered(request) => Some(*request),
                             Leave::NotGated | Leave::Waived | Leave::Standing(_) => None,
                         },
                         claimed_by: open.and_then(|it| Some(it.held_claim()?.by.clone())),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::moment;
 use crate::ledger::HintBy;
 use crate::session::{
-    About, Actor, AllowFor, Finding, Json, ObjectHash, RequestId, Seq, Timestamp,
+    About, Actor, AllowFor, Finding, Json, ObjectHash, OnExpiry, RequestId, Seq, Timestamp,
 };
 
 /// A confirmation request about a call.
@@ -42,9 +42,12 @@ pub struct Question {
     /// The time of the request.
     #[serde(serialize_with = "moment::text")]
     pub asked_at: Timestamp,
-    /// The time at which the request expires, which counts as a no.
+    /// The time at which the request expires.
     #[serde(serialize_with = "moment::text_if_any")]
     pub expires_at: Option<Timestamp>,
+    /// The effect of an expiry. Omitted if it counts as a no.
+    #[serde(skip_serializing_if = "OnExpiry::is_deny")]
+    pub on_expiry: OnExpiry,
     /// The end of the request.
     pub end: QuestionEnd,
     /// The seq of the record that ended it. `None` for an open request.
@@ -119,6 +122,8 @@ pub enum QuestionEnd {
     SettledAsFailed,
     /// The request expired without an answer, which counts as a no.
     Expired,
+    /// The request expired without an answer, and the call runs then. No person allowed it.
+    AllowedUnanswered,
     /// The request was withdrawn because the call no longer needed it.
     Withdrawn,
     /// The tool changed before an answer, and another request replaced this one.
@@ -145,6 +150,14 @@ pub struct RefusedAnswer {
 }
 
 impl QuestionEnd {
+    /// The end of a request that expired.
+    pub(super) fn of_expiry(goes_on: bool) -> QuestionEnd {
+        match goes_on {
+            true => QuestionEnd::AllowedUnanswered,
+            false => QuestionEnd::Expired,
+        }
+    }
+
     /// Returns the name in JSON and on the command line.
     ///
     /// ```
@@ -158,6 +171,7 @@ impl QuestionEnd {
             QuestionEnd::SettledAsDone => "settled_as_done",
             QuestionEnd::SettledAsFailed => "settled_as_failed",
             QuestionEnd::Expired => "expired",
+            QuestionEnd::AllowedUnanswered => "allowed_unanswered",
             QuestionEnd::Withdrawn => "withdrawn",
             QuestionEnd::Superseded => "superseded",
         }

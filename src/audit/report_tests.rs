@@ -145,6 +145,8 @@ fn totals_of_every_corpus_journal_add_up() {
         Verdict::Waiting,
         Verdict::RefusedByProgram,
         Verdict::Undecided,
+        // The corpus is older than the choice of what a missing answer means.
+        Verdict::AllowedUnanswered,
         // The corpus is older than the record of a program's answer.
         Verdict::ApprovedAutomatically,
         Verdict::DeniedAutomatically,

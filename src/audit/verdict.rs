@@ -21,6 +21,8 @@ pub enum Verdict {
     AllowedByProgram,
     /// The call's gate was declared, but not enforced. The waiver has the reason.
     GateWaived,
+    /// No person answered in time, and the policy lets such a call run. No person allowed it.
+    AllowedUnanswered,
     /// A standing leave, which a person gave for earlier calls, allowed the call.
     AllowedByLeave,
     /// A person approved.
@@ -51,10 +53,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts.
-    pub const ALL: [Verdict; 16] = [
+    pub const ALL: [Verdict; 17] = [
         Verdict::AllowedByRule,
         Verdict::AllowedByProgram,
         Verdict::GateWaived,
+        Verdict::AllowedUnanswered,
         Verdict::AllowedByLeave,
         Verdict::Approved,
         Verdict::Denied,
@@ -76,6 +79,7 @@ impl Verdict {
             Verdict::AllowedByRule => "allowed_by_rule",
             Verdict::AllowedByProgram => "allowed_by_program",
             Verdict::GateWaived => "gate_waived",
+            Verdict::AllowedUnanswered => "allowed_unanswered",
             Verdict::AllowedByLeave => "allowed_by_leave",
             Verdict::Approved => "approved",
             Verdict::Denied => "denied",
@@ -112,6 +116,7 @@ impl Verdict {
             Verdict::AllowedByRule
             | Verdict::AllowedByProgram
             | Verdict::GateWaived
+            | Verdict::AllowedUnanswered
             | Verdict::AllowedByLeave
             | Verdict::Approved
             | Verdict::Denied
@@ -138,6 +143,7 @@ impl Verdict {
             QuestionEnd::Denied if by_program => Some(Verdict::DeniedAutomatically),
             QuestionEnd::Denied => Some(Verdict::Denied),
             QuestionEnd::Expired => Some(Verdict::Expired),
+            QuestionEnd::AllowedUnanswered => Some(Verdict::AllowedUnanswered),
             QuestionEnd::Withdrawn => Some(Verdict::Withdrawn),
             QuestionEnd::SettledAsDone | QuestionEnd::SettledAsFailed | QuestionEnd::Superseded => {
                 None
@@ -156,7 +162,10 @@ fn gate_decision(call: &AuditedCall) -> Verdict {
     let about_gate = |it: &&Question| it.about == About::Gate;
     let question = call.questions.iter().rev().find(about_gate);
     // The last decision about the gate counts.
-    let waived = call.waived.as_ref().map(|it| (it.seq, Verdict::GateWaived));
+    let waived = call.waived.as_ref().map(|it| match it.unanswered {
+        Some(_) => (it.seq, Verdict::AllowedUnanswered),
+        None => (it.seq, Verdict::GateWaived),
+    });
     let leave = call
         .leave
         .as_ref()

@@ -173,8 +173,19 @@ fn named(fields: &[Field<'_>], names: &[&str]) -> Option<u64> {
 }
 
 /// The fields that hold numbers of other lines, or ids.
-const NAMES: [&str; 11] = [
-    "after", "asked", "call", "id", "ids", "leave", "of", "phase", "request", "response", "through",
+const NAMES: [&str; 12] = [
+    "after",
+    "asked",
+    "call",
+    "id",
+    "ids",
+    "leave",
+    "of",
+    "phase",
+    "request",
+    "response",
+    "through",
+    "unanswered",
 ];
 
 /// A line without its number, its author, and its references to other lines.

@@ -273,12 +273,13 @@ impl StoryFold {
 
 /// The fields of recorded events that hold records, connections or runners, or hashes of data that
 /// is compared itself.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "claim",
     "call",
     "leave",
     "of",
     "request",
+    "unanswered",
     "asked",
     "runner",
     "epoch",

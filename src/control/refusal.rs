@@ -102,7 +102,7 @@ impl Refusal {
                 refusal.at_us = Some(pause.since);
                 refusal.by = Some(pause.by.clone());
             }
-            Rejection::RequestExpired { at }
+            Rejection::RequestExpired { at, goes_on: _ }
             | Rejection::RequestWithdrawn { at, .. }
             | Rejection::CallSettled { at, .. }
             | Rejection::AlreadyApproved { at }

@@ -14,8 +14,8 @@ use super::approvals::{GivenApproval, missing};
 use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger, ParentCall};
 use crate::session::{
-    About, Event, Fact, Json, Needs, ObjectHash, Observation, OpenKind, RequestId, Seq, SessionId,
-    Timestamp,
+    About, Event, Fact, Json, Needs, ObjectHash, Observation, OnExpiry, OpenKind, RequestId, Seq,
+    SessionId, Timestamp,
 };
 
 /// The usual maximum distance of a request from its call, in records. Also the number of records
@@ -102,9 +102,12 @@ pub struct PendingConfirmation {
     /// The time of the request.
     #[serde(rename = "requested_at_us")]
     pub requested_at: Timestamp,
-    /// The time at which the request expires, which counts as a no.
+    /// The time at which the request expires.
     #[serde(rename = "expires_at_us")]
     pub expires_at: Option<Timestamp>,
+    /// The effect of an expiry. Omitted if it counts as a no.
+    #[serde(default, skip_serializing_if = "OnExpiry::is_deny")]
+    pub on_expiry: OnExpiry,
     /// True if the model has cancelled the call since.
     pub model_lost_interest: bool,
     /// True if an approval may also allow later calls of the tool in the session.
@@ -267,6 +270,7 @@ impl Ledger {
             requested_at: at,
             expires_at: asked.expires_at_us,
             model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+            on_expiry: asked.on_expiry,
             may_allow_for_session: asked.may_allow_for_session,
             needs: asked.needs,
             approvals,
@@ -415,6 +419,7 @@ fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
         requested_at: Timestamp(item.since_us),
         expires_at: item.deadline_us.map(Timestamp),
         model_lost_interest: item.flags & MODEL_LOST_INTEREST != 0,
+        on_expiry: OnExpiry::Deny,
         may_allow_for_session: false,
         needs: None,
         approvals: Vec::new(),

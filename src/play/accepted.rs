@@ -119,6 +119,7 @@ fn can_go(step: &Step) -> bool {
         | Step::TextIn(_)
         | Step::ConnectionAsked
         | Step::ConnectionOpened
+        | Step::ClientConnected(_)
         | Step::ConnectionRefused(_)
         | Step::ConnectionLost(_)
         | Step::ProcessGone(_)

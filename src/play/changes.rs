@@ -2,6 +2,7 @@
 
 use super::driver::Driver;
 use super::error::Error;
+use super::relayed::is_relayed;
 use super::tools;
 use crate::fixture::ToolsChanged;
 use crate::tool::ToolChanges;
@@ -20,7 +21,11 @@ impl Driver<'_> {
             && let Some(engine) = self.serving.engine().cloned()
         {
             let session = self.session();
-            let reopening = async move { engine.reopen(session).await };
+            let relayed = is_relayed(self.fixture);
+            let reopening = async move {
+                let live = engine.reopen(session).await?;
+                Ok(if relayed { live.releasing() } else { live })
+            };
             self.handle_task = Some(tokio::spawn(reopening));
         }
         for _ in 0..OPENS_WITHIN_MS {

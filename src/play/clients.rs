@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::driver::Driver;
+use super::relayed::is_claim_of_relay;
 use super::serving::Serving;
 use super::tools::result_in_words;
 use crate::engine::{self, ClaimKey, ClaimRequest, ClientAction, Operated, Operation};
@@ -37,6 +38,10 @@ impl Driver<'_> {
     }
 
     pub(super) fn claim_again(&mut self, it: &CallClaimed) {
+        // The engine itself claims calls for the client of a relayed connection.
+        if is_claim_of_relay(self.fixture, &it.claim) {
+            return;
+        }
         let Some(call) = self.numbers.call_at(it.call) else {
             return self.undone(format!("call {} was not made", it.call));
         };

@@ -22,7 +22,8 @@ use crate::engine::{self, Desk, LiveHandle};
 use crate::fixture::playback::{Extent, Numbers, run_of};
 use crate::fixture::{Fixture, ProcessTerms, Step};
 use crate::ledger::Ledger;
-use crate::session::{Fact, Observation, Seq, SessionId};
+use crate::session::{Fact, Observation, PolicySet, Seq, SessionId};
+use crate::tool::Toolset;
 
 /// The time that a play waits for an action of the engine beyond the recorded one, in milliseconds.
 pub(super) const ACTION_WAIT_MS: u64 = 1_000;
@@ -55,6 +56,11 @@ pub(super) struct Driver<'f> {
     pub(super) prompter: Prompter,
     /// The names of the tools of the current process, as the record changed them.
     pub(super) declared: Vec<String>,
+    /// The tools of clients in the current catalog, and the policies of that catalog.
+    pub(super) of_client: Toolset,
+    pub(super) changed_policies: PolicySet,
+    /// True while a connection that a gateway relays is open.
+    pub(super) relayed: bool,
     pub(super) live: Option<Arc<LiveHandle>>,
     /// The task that opens or resumes the session, until it has returned its handle.
     pub(super) handle_task: Option<JoinHandle<Result<LiveHandle, engine::Error>>>,
@@ -123,6 +129,9 @@ impl<'f> Driver<'f> {
             model: RecordedModel::new(None, &[], false),
             prompter: Prompter::default(),
             declared: Vec::new(),
+            of_client: Toolset::new(),
+            changed_policies: PolicySet::default(),
+            relayed: false,
             live: None,
             handle_task: None,
             asked_to_connect: false,
@@ -227,6 +236,10 @@ impl<'f> Driver<'f> {
                     self.undone("the engine did not connect".to_owned());
                 }
             }
+            Step::ClientConnected(it) => {
+                self.until(at_ms).await?;
+                self.client_connects(it).await?;
+            }
             Step::FrameIn(frame) => self.receive(at_ms, frame.as_str()).await?,
             Step::TextIn(text) => self.receive(at_ms, text).await?,
             Step::ConnectionLost(lost) => {
@@ -234,6 +247,7 @@ impl<'f> Driver<'f> {
                 if !self.model.lose(lost) {
                     self.undone("there was no connection to lose".to_owned());
                 }
+                self.client_leaves().await?;
             }
             // These steps end the process. The loop over the steps handles them.
             Step::ProcessGone(_) | Step::ProcessBegan(_) => {}
@@ -243,8 +257,11 @@ impl<'f> Driver<'f> {
             }
             Step::ToolsChanged(it) => {
                 self.until(at_ms).await?;
-                self.hold_unconnected().await?;
-                self.change_tools(it);
+                let next = self.fixture.steps().get(at + 1).map(|it| &it.step);
+                if !self.client_changes_tools(it, next) {
+                    self.hold_unconnected().await?;
+                    self.change_tools(it);
+                }
             }
             Step::Observed(observation) => match run_of(observation) {
                 Some((call, _)) if self.fixture.real_tools => self.perform(at, call).await?,
@@ -292,9 +309,12 @@ impl<'f> Driver<'f> {
         self.until(at_ms).await?;
         match observation {
             Observation::UserTextSent(it) => {
-                let text = it.text.clone();
+                let (text, relayed) = (it.text.clone(), self.relayed);
                 self.with_handle("the user's words", move |live| async move {
-                    live.send_text(text).await
+                    match relayed {
+                        true => live.client_said(text).await,
+                        false => live.send_text(text).await,
+                    }
                 });
             }
             Observation::FunctionCallReceived(it) => {

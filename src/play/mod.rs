@@ -16,6 +16,7 @@ mod performing;
 mod played;
 mod processes;
 mod questions;
+mod relayed;
 mod serving;
 mod terms;
 mod told;

@@ -43,6 +43,9 @@ struct Stage {
     /// True if attempts beyond `tries` stay pending: the recorded process was killed or the runner
     /// detached before.
     hangs: bool,
+    /// The number of further messages of a relayed connection that count as written. `None` is no
+    /// limit.
+    written_max: Option<u64>,
 }
 
 impl RecordedModel {
@@ -59,6 +62,7 @@ impl RecordedModel {
                 | Step::FrameIn(_)
                 | Step::TextIn(_)
                 | Step::ConnectionAsked
+                | Step::ClientConnected(_)
                 | Step::ConnectionLost(_)
                 | Step::ProcessGone(_)
                 | Step::ProcessBegan(_)
@@ -75,6 +79,7 @@ impl RecordedModel {
             sent: VecDeque::new(),
             unworded: Vec::new(),
             hangs,
+            written_max: None,
         };
         RecordedModel {
             name,
@@ -131,6 +136,33 @@ impl RecordedModel {
         let frames = self.lock().frames.take();
         let (code, reason) = (lost.code, lost.reason.clone());
         frames.is_some_and(|it| it.send(Err(ConnectionLost { code, reason })).is_ok())
+    }
+
+    /// Opens a connection that a gateway relays, and returns its frames.
+    pub(super) fn relay(&self) -> Box<dyn FrameReceiver> {
+        let (frames, receiver) = mpsc::unbounded_channel();
+        self.lock().frames = Some(frames);
+        Box::new(Receiver(receiver))
+    }
+
+    /// Limits the number of messages of relayed connections that count as written: the recorded
+    /// process was killed before it recorded that more of them were.
+    pub(super) fn limit_written(&self, max: u64) {
+        self.lock().written_max = Some(max);
+    }
+
+    /// Keeps a message that a relayed connection sent. Returns true if it counts as written.
+    pub(super) fn relayed(&self, message: String) -> bool {
+        let mut stage = self.lock();
+        stage.sent.push_back(message);
+        let left = stage.written_max.map(|max| max.checked_sub(1));
+        stage.written_max = left.map(Option::unwrap_or_default);
+        left != Some(None)
+    }
+
+    /// Keeps a frame that was sent.
+    fn sent(&self, frame: String) {
+        self.lock().sent.push_back(frame);
     }
 
     /// Removes the oldest frame that was sent.
@@ -199,7 +231,7 @@ struct Sender(RecordedModel);
 #[async_trait]
 impl FrameSender for Sender {
     async fn send(&mut self, frame: String) -> Result<(), ConnectionLost> {
-        self.0.lock().sent.push_back(frame);
+        self.0.sent(frame);
         Ok(())
     }
 

@@ -50,6 +50,7 @@ impl Played {
             | Step::TextIn(_)
             | Step::ConnectionAsked
             | Step::ConnectionOpened
+            | Step::ClientConnected(_)
             | Step::ConnectionRefused(_)
             | Step::ConnectionLost(_)
             | Step::ProcessGone(_)

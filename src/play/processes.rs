@@ -15,6 +15,7 @@ use super::driver::{ACTION_WAIT_MS, Driver};
 use super::error::Error;
 use super::model::RecordedModel;
 use super::played::{Played, is_setup};
+use super::relayed::{client_tools, is_relayed};
 use super::serving::Serving;
 use super::told::Told;
 use super::tools::{self, Prompter};
@@ -86,6 +87,7 @@ impl Driver<'_> {
                 | Step::TextIn(_)
                 | Step::ConnectionAsked
                 | Step::ConnectionOpened
+                | Step::ClientConnected(_)
                 | Step::ConnectionRefused(_)
                 | Step::ConnectionLost(_)
                 | Step::ToolsChanged(_)
@@ -156,8 +158,15 @@ impl Driver<'_> {
             None => self.records.whole(),
         };
         self.declared = self.terms.catalog.tools.keys().cloned().collect();
+        let (catalog, policies) = (&self.terms.catalog, &self.terms.policies);
+        self.of_client = client_tools(catalog, policies, &self.prompter);
+        (self.changed_policies, self.relayed) = (policies.clone(), false);
         let (terms, prompter) = (&self.terms, &self.prompter);
         self.model = RecordedModel::new(terms.model.clone(), steps, gone.is_some());
+        if let Some(gone) = gone {
+            let written = gone.sent.saturating_sub(self.extent.sent);
+            self.model.limit_written(written);
+        }
         let agent = match &self.agents {
             AgentSource::Given(agent) => (**agent).clone(),
             AgentSource::OnRecord => {
@@ -211,9 +220,10 @@ impl Driver<'_> {
         }
         let first = self.fixture.steps().first().map(|it| &it.step);
         self.asked_to_connect = first.is_some_and(is_of_connecting);
-        let connects = self.asked_to_connect;
+        let (connects, relayed) = (self.asked_to_connect, is_relayed(self.fixture));
         self.handle_task = Some(tokio::spawn(async move {
             let live = session.open().await?;
+            let live = if relayed { live.releasing() } else { live };
             if connects {
                 // The record shows the failure, and the end of the session.
                 match live.connect().await {
@@ -308,6 +318,7 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
             | Step::TextIn(_)
             | Step::ConnectionAsked
             | Step::ConnectionOpened
+            | Step::ClientConnected(_)
             | Step::ConnectionRefused(_)
             | Step::ConnectionLost(_)
             | Step::ToolsChanged(_)
@@ -319,7 +330,7 @@ fn own_steps(rest: &[Timed]) -> (&[Timed], Option<ProcessGone>) {
 
 /// True if a runner detaches because its process has nothing to do in the session. With a
 /// confirmation provider, an open question would be something to do.
-fn is_idle_detachment(step: &Step) -> bool {
+pub(super) fn is_idle_detachment(step: &Step) -> bool {
     let Step::Observed(Observation::RunnerDetached(it)) = step else {
         return false;
     };
@@ -333,6 +344,7 @@ fn is_of_connecting(step: &Step) -> bool {
         Step::ConnectionAsked | Step::ConnectionOpened | Step::ConnectionRefused(_) => true,
         Step::FrameIn(_)
         | Step::TextIn(_)
+        | Step::ClientConnected(_)
         | Step::ConnectionLost(_)
         | Step::ProcessGone(_)
         | Step::ProcessBegan(_)

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::session::{
     About, Actor, Asked, Call, CancelReason, Claim, ClaimState, Flaw, FunctionResponseScheduling,
-    Json, Leave, Phase, Seq, Timestamp, WaitsFor,
+    Json, Leave, OnExpiry, Phase, Seq, Timestamp, WaitsFor,
 };
 
 #[derive(Serialize)]
@@ -152,6 +152,9 @@ struct PhaseView<'s> {
     about: Option<About>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at_us: Option<Timestamp>,
+    /// The effect of an expiry. Omitted if it counts as a denial.
+    #[serde(skip_serializing_if = "OnExpiry::is_deny")]
+    on_expiry: OnExpiry,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     expired: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +165,7 @@ struct PhaseView<'s> {
     deadline_us: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     due_us: Option<Timestamp>,
-    /// `not_gated`, `waived`, `approved` or `standing`.
+    /// `not_gated`, `waived`, `approved`, `standing` or `unanswered`.
     #[serde(skip_serializing_if = "Option::is_none")]
     leave: Option<&'static str>,
     /// The request that was approved.
@@ -202,16 +205,18 @@ impl<'s> PhaseView<'s> {
                 request,
                 about,
                 expires_at,
+                on_expiry,
                 expired,
                 in_place: _,
             } => PhaseView {
                 request: Some(*request),
+                on_expiry: *on_expiry,
                 about: Some(*about),
                 expires_at_us: *expires_at,
                 expired: *expired,
                 ..named
             },
-            Phase::Approved { request } => PhaseView {
+            Phase::Approved { request } | Phase::Unanswered { request } => PhaseView {
                 request: Some(*request),
                 ..named
             },
@@ -290,6 +295,7 @@ impl<'s> PhaseView<'s> {
             Leave::Waived => ("waived", None, None),
             Leave::Approved(request) => ("approved", Some(request), None),
             Leave::Standing(answer) => ("standing", None, Some(answer)),
+            Leave::Unanswered(_) => ("unanswered", None, None),
         };
         PhaseView {
             leave: Some(leave),

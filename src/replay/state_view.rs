@@ -345,8 +345,11 @@ impl<'s> From<&'s Request> for RequestView<'s> {
                 by: Some(&answer.by),
                 ..open
             },
-            RequestState::Expired { at } => RequestView {
-                state: "expired",
+            RequestState::Expired { at, goes_on } => RequestView {
+                state: match goes_on {
+                    true => "allowed_unanswered",
+                    false => "expired",
+                },
                 at: Some(*at),
                 ..open
             },

@@ -225,6 +225,7 @@ const PARTS: &[Part] = &[
             "frames",
             "target",
             "upstream",
+            "outages",
             "places",
             "index",
             "gaps",

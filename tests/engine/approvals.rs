@@ -7,4 +7,5 @@ mod gates;
 mod limits_of_asking;
 mod quorum;
 mod standing;
+mod unanswered;
 mod withholding;

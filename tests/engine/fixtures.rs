@@ -3,6 +3,7 @@
 mod as_recorded;
 mod corpus;
 mod processes;
+mod relayed;
 mod stage;
 mod taken_out;
 
@@ -160,6 +161,22 @@ fn unanswered_request_expires_in_virtual_time() {
     assert_eq!(played.report(), "");
     let kinds: Vec<&str> = played.facts().iter().map(|it| it.event.kind()).collect();
     assert!(kinds.contains(&"confirmation_expired"), "{kinds:?}");
+}
+
+#[test]
+fn unanswered_call_runs_again_in_virtual_time() {
+    let stage = Stage::new();
+    stage.unanswered(stage.fixture());
+    let fixture = Fixture::load(stage.fixture()).unwrap();
+    let played = fixture.play(&stage::running_unanswered()).unwrap();
+    assert_eq!(played.report(), "");
+    let kinds: Vec<&str> = played.facts().iter().map(|it| it.event.kind()).collect();
+    assert!(kinds.contains(&"gate_waived"), "{kinds:?}");
+    let denied = fixture.play(&stage::expiring()).unwrap();
+    assert!(
+        !denied.report().is_empty(),
+        "a stricter policy is a difference"
+    );
 }
 
 #[test]

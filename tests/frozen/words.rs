@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use recount::session::response::as_conversation;
 use recount::session::{
     About, Actor, ActorKind, Authentication, CancelReason, FoundAs, Hook, InDoubt, Json, Leave,
-    OpenKind, Outcome, Phase, Seq, SessionId, Timestamp,
+    OnExpiry, OpenKind, Outcome, Phase, Seq, SessionId, Timestamp,
 };
 
 use crate::decisions::{all, outcome, reason};
@@ -97,12 +97,14 @@ fn after(phase: &Phase) -> Option<Phase> {
             request: at,
             about: About::Gate,
             expires_at: None,
+            on_expiry: OnExpiry::Deny,
             expired: false,
             in_place: None,
         },
         Phase::AwaitingConfirmation { .. } => Phase::Withdrawn,
         Phase::Withdrawn => Phase::Approved { request: at },
-        Phase::Approved { .. } => Phase::Denied {
+        Phase::Approved { .. } => Phase::Unanswered { request: at },
+        Phase::Unanswered { .. } => Phase::Denied {
             about: About::Gate,
             reason: None,
             expired: false,

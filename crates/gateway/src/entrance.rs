@@ -1,9 +1,12 @@
 //! The entrance of a gateway: the credentials of a client, and what they allow.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use recount::session::{Actor, Authentication};
 use sha2::{Digest, Sha256};
 
@@ -11,14 +14,20 @@ use sha2::{Digest, Sha256};
 ///
 /// ```
 /// use std::net::IpAddr;
+/// use async_trait::async_trait;
 /// use recount::session::Actor;
 /// use recount_gateway::{Admitted, Entrance, Permission, Refused};
 ///
 /// /// One client with one password.
 /// struct OnlyAda;
 ///
+/// #[async_trait]
 /// impl Entrance for OnlyAda {
-///     fn admit(&self, credential: Option<&str>, _: Option<IpAddr>) -> Result<Admitted, Refused> {
+///     async fn admit(
+///         &self,
+///         credential: Option<&str>,
+///         _: Option<IpAddr>,
+///     ) -> Result<Admitted, Refused> {
 ///         match credential {
 ///             Some("open sesame") => Ok(Admitted::new(Actor::embedder("ada"), "open sesame")
 ///                 .with(Permission::any().of_agent("support"))),
@@ -27,15 +36,22 @@ use sha2::{Digest, Sha256};
 ///     }
 /// }
 /// ```
+#[async_trait]
 pub trait Entrance: Send + Sync {
     /// Returns the client with this credential, as the header or the query of its request has it.
     /// `peer` is the address of the client, by which failures are counted.
     ///
     /// # Errors
     /// The refusal. It never contains the credential.
-    fn admit(&self, credential: Option<&str>, peer: Option<IpAddr>) -> Result<Admitted, Refused>;
+    async fn admit(
+        &self,
+        credential: Option<&str>,
+        peer: Option<IpAddr>,
+    ) -> Result<Admitted, Refused>;
 
     /// True while the credential is valid. A connection whose credential is revoked ends.
+    ///
+    /// It is asked every 30 s, and must not block: messages of the connection wait for it.
     fn is_valid(&self, admitted: &Admitted) -> bool {
         let _ = admitted;
         true
@@ -55,8 +71,13 @@ pub struct ClientAddress(pub IpAddr);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyCredential;
 
+#[async_trait]
 impl Entrance for AnyCredential {
-    fn admit(&self, credential: Option<&str>, _: Option<IpAddr>) -> Result<Admitted, Refused> {
+    async fn admit(
+        &self,
+        credential: Option<&str>,
+        _: Option<IpAddr>,
+    ) -> Result<Admitted, Refused> {
         let client = Actor::unverified("gateway client");
         Ok(Admitted::new(client, credential.unwrap_or_default()).with(Permission::any()))
     }
@@ -80,6 +101,12 @@ pub enum Refused {
         /// The time to wait before the next attempt.
         retry_after: Duration,
     },
+    /// The credential cannot be checked now, for example because its issuer does not respond.
+    #[error("the token cannot be checked now: {what}")]
+    Unchecked {
+        /// The reason.
+        what: String,
+    },
 }
 
 /// A client that is admitted.
@@ -87,19 +114,76 @@ pub enum Refused {
 pub struct Admitted {
     actor: Actor,
     fingerprint: String,
+    kept: Option<Kept>,
     permissions: Vec<Permission>,
+}
+
+/// A credential that is kept. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+struct Kept(Arc<str>);
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept(..)")
+    }
 }
 
 impl Admitted {
     /// A client with this credential. Without a permission, it may do nothing.
     #[must_use]
     pub fn new(actor: Actor, credential: &str) -> Admitted {
-        let digest = Sha256::digest(credential.as_bytes());
+        Admitted::of(actor, &Sha256::digest(credential.as_bytes()))
+    }
+
+    /// A client whose credential is renewed from time to time, such as a JWT. Its resumption
+    /// handles count under every credential of the same name and issuer.
+    ///
+    /// ```
+    /// use recount::session::{Actor, Identity};
+    /// use recount_gateway::Admitted;
+    /// let of = |name: &str| {
+    ///     let actor = Actor::token(name).with_identity(Identity::of("https://login.example"));
+    ///     Admitted::renewable(actor).fingerprint().to_owned()
+    /// };
+    /// assert_eq!(of("shop"), of("shop"));
+    /// assert_ne!(of("shop"), of("desk"));
+    /// ```
+    #[must_use]
+    pub fn renewable(actor: Actor) -> Admitted {
+        let scope = name_of(&actor);
+        // Hashed twice, so that it is the hash of no text that a client could send.
+        let digest = Sha256::digest(Sha256::digest(scope.as_bytes()));
+        Admitted::of(actor, &digest)
+    }
+
+    fn of(actor: Actor, digest: &[u8]) -> Admitted {
         Admitted {
             actor,
             fingerprint: digest.iter().map(|it| format!("{it:02x}")).collect(),
+            kept: None,
             permissions: Vec::new(),
         }
+    }
+
+    /// Keeps the credential in memory, for [`Entrance::is_valid`] while the connection lasts.
+    ///
+    /// ```
+    /// use recount::session::Actor;
+    /// use recount_gateway::Admitted;
+    /// let shop = Admitted::new(Actor::token("shop"), "rct_1").keeping("rct_1");
+    /// assert_eq!(shop.credential(), Some("rct_1"));
+    /// assert!(!format!("{shop:?}").contains("rct_1"));
+    /// ```
+    #[must_use]
+    pub fn keeping(mut self, credential: &str) -> Admitted {
+        self.kept = Some(Kept(credential.into()));
+        self
+    }
+
+    /// The credential, if it is kept.
+    #[must_use]
+    pub fn credential(&self) -> Option<&str> {
+        self.kept.as_ref().map(|it| &*it.0)
     }
 
     /// Adds a permission.
@@ -139,11 +223,26 @@ impl Admitted {
     pub fn scope(&self) -> String {
         match self.actor.authenticated_by {
             Authentication::Token | Authentication::Embedder | Authentication::OsUser => {
-                let issuer = self.actor.issuer().unwrap_or_default();
-                format!("name:{issuer}:{}", self.actor.name)
+                name_of(&self.actor)
             }
             Authentication::None => format!("credential:{}", self.fingerprint),
         }
+    }
+
+    /// The scope of the names of sessions of this agent with these labels.
+    ///
+    /// Tokens of one name that ask for other labels have scopes of their own, so that the names of
+    /// one tenant do not lead to the sessions of another. Labels that no permission asks for do not
+    /// count: they may change between connections.
+    pub(crate) fn scope_of(&self, agent: &str, labels: &BTreeMap<String, String>) -> String {
+        let covering = self
+            .permissions
+            .iter()
+            .filter(|it| it.covers(agent, labels));
+        let asked = covering
+            .map(|it| &it.labels)
+            .min_by_key(|it| (it.len(), *it));
+        serde_json::json!([self.scope(), agent, asked]).to_string()
     }
 
     /// True if the client may open and continue a session of this agent with these labels. With a
@@ -166,6 +265,12 @@ impl Admitted {
         let mut permissions = self.permissions.iter();
         permissions.any(|it| it.covers(agent, labels) && it.tools.covers(tool))
     }
+}
+
+/// The scope of a verified name.
+fn name_of(actor: &Actor) -> String {
+    let issuer = actor.issuer().unwrap_or_default();
+    format!("name:{issuer}:{}", actor.name)
 }
 
 /// The agents, models, labels and tools that a client may use together.
@@ -271,16 +376,15 @@ mod tests {
         assert!(!client.may_use("orders", &none, None));
     }
 
-    #[test]
-    fn unverified_client_has_scope_of_its_credential() {
-        let of = |credential| {
-            AnyCredential
-                .admit(Some(credential), None)
-                .map(|it| it.scope())
+    #[tokio::test]
+    async fn unverified_client_has_scope_of_its_credential() {
+        let of = async |credential| {
+            let admitted = AnyCredential.admit(Some(credential), None).await;
+            admitted.map(|it| it.scope())
         };
-        assert_eq!(of("key-1"), of("key-1"));
-        assert_ne!(of("key-1"), of("key-2"));
-        assert!(of("key-1").is_ok_and(|it| !it.contains("key-1")));
+        assert_eq!(of("key-1").await, of("key-1").await);
+        assert_ne!(of("key-1").await, of("key-2").await);
+        assert!(of("key-1").await.is_ok_and(|it| !it.contains("key-1")));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use recount::engine::Engine;
-use recount::session::Actor;
+use recount::engine::{Engine, Error};
+use recount::ledger;
+use recount::session::{Actor, Rejection};
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use crate::entrance::Entrance;
 use crate::gaps::{self, Gaps};
 use crate::handshake::{self, Inner};
 use crate::index::Index;
+use crate::outages::Outages;
 use crate::relay::Shared;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -108,6 +110,7 @@ impl Gateway {
             places,
             relays: TaskTracker::new(),
             is_draining: AtomicBool::new(false),
+            outages: Outages::default(),
             _closing: closing,
             _recording: recording,
         })))
@@ -140,7 +143,8 @@ impl Gateway {
     }
 }
 
-/// Closes the sessions whose client has not come back in time.
+/// Closes the sessions whose client has not come back in time. Those that could not be closed are
+/// tried again at the next look.
 async fn close_left(shared: Arc<Shared>) {
     let keep = shared.settings.keep;
     let mut looks = interval(keep.min(LOOK_EVERY).max(Duration::from_millis(100)));
@@ -151,9 +155,22 @@ async fn close_left(shared: Arc<Shared>) {
             let closed = shared
                 .engine
                 .close_session(session, "its client did not come back", by);
-            if let Err(error) = closed.await {
-                tracing::debug!(%session, %error, "a session without a client was not closed");
+            match closed.await {
+                Ok(_) => shared.sessions.forget(session),
+                Err(error) if is_over(&error) => shared.sessions.forget(session),
+                Err(error) => {
+                    tracing::debug!(%session, %error, "a session without a client is not closed");
+                }
             }
         }
+    }
+}
+
+/// True if the session is closed or erased, so that there is nothing to try again.
+fn is_over(error: &Error) -> bool {
+    match error {
+        Error::Refused(rejection) => *rejection == Rejection::SessionClosed,
+        Error::Ledger(error) => matches!(error, ledger::Error::UnknownSession { .. }),
+        _ => false,
     }
 }

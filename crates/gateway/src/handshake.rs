@@ -1,6 +1,7 @@
 //! The handshake of a client: who it is, what it asks for, and the answer.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::{ClientAddress, Refused};
+use crate::outages::Outages;
 use crate::relay::{Client, Halves, Relay, Request, Shared};
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
@@ -37,6 +39,7 @@ pub(crate) struct Inner {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) relays: TaskTracker,
     pub(crate) is_draining: AtomicBool,
+    pub(crate) outages: Outages,
     /// Closes sessions whose client does not come back.
     pub(crate) _closing: AbortOnDropHandle<()>,
     /// Records calls that passed unrecorded.
@@ -61,14 +64,17 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     let Ok(place) = inner.places.clone().try_acquire_owned() else {
         return unavailable("the gateway has as many clients as it takes");
     };
-    let (target, asked) = match asked(&inner, &request) {
+    let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
+    let (target, asked) = match asked(&inner, request.headers(), request.uri(), peer).await {
         Ok(asked) => asked,
         Err(refusal) => return *refusal,
     };
     let settings = &inner.shared.settings;
     let url = target.url(settings, request.uri().query());
     let headers = target::headers(request.headers(), settings);
-    let vendor = match upstream::connect(&url, headers).await {
+    let vendor = upstream::connect(&url, headers).await;
+    inner.outages.note(&asked.endpoint, &vendor);
+    let vendor = match vendor {
         Ok(vendor) => vendor,
         Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
     };
@@ -87,8 +93,12 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
 }
 
 /// Reads what the client asks for, and checks that it may.
-fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<Response>> {
-    let (headers, uri) = (request.headers(), request.uri());
+async fn asked(
+    inner: &Inner,
+    headers: &HeaderMap,
+    uri: &Uri,
+    peer: Option<IpAddr>,
+) -> Result<(Target, Request), Box<Response>> {
     let Some(target) = Target::of(uri.path()) else {
         let told = "expected the path of a live conversation of Gemini";
         return Err(Box::new(problem(
@@ -98,8 +108,11 @@ fn asked(inner: &Inner, request: &HttpRequest) -> Result<(Target, Request), Box<
         )));
     };
     let credential = target::credential(headers, uri);
-    let peer = request.extensions().get::<ClientAddress>().map(|it| it.0);
-    let admitted = inner.shared.entrance.admit(credential.as_deref(), peer);
+    let admitted = inner
+        .shared
+        .entrance
+        .admit(credential.as_deref(), peer)
+        .await;
     let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
     let own = |name: &str| own(headers, uri, name);
     let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());
@@ -183,6 +196,7 @@ fn refused(refusal: &Refused) -> Response {
         Refused::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
         Refused::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
         Refused::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, "too-many-failures"),
+        Refused::Unchecked { .. } => return unavailable(&refusal.to_string()),
     };
     let mut response = problem(status, code, &refusal.to_string());
     if let Refused::TooMany { retry_after } = refusal {
@@ -208,8 +222,7 @@ fn refused_by_vendor(endpoint: &str, unreached: Unreached) -> Response {
             let told = format!("{endpoint} did not complete the handshake");
             (StatusCode::GATEWAY_TIMEOUT, told)
         }
-        Unreached::Failed(error) => {
-            tracing::warn!(endpoint, error, "the vendor cannot be reached");
+        Unreached::Failed(_) => {
             let told = format!("{endpoint} cannot be reached");
             (StatusCode::BAD_GATEWAY, told)
         }

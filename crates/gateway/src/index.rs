@@ -19,17 +19,26 @@ const AWAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The id of a session, once it is open.
 pub(crate) type Opening = watch::Receiver<Option<SessionId>>;
+
 /// The number of sessions with keys that may be opened at the same time.
 const TURNS: usize = 64;
 
 /// The index, with the clock of its entries.
 pub(crate) struct Index {
     places: Mutex<Places>,
-    /// The keys of sessions that are being opened.
-    opening: Mutex<HashMap<PlaceKey, Opening>>,
+    opening: Mutex<Openings>,
     clock: std::sync::Arc<dyn Clock>,
     /// Each is held by a connection that opens its session under one of some keys.
     turns: [tokio::sync::Mutex<()>; TURNS],
+}
+
+/// The sessions that are being opened.
+#[derive(Default)]
+struct Openings {
+    /// Their keys.
+    keys: HashMap<PlaceKey, Opening>,
+    /// The sessions that those with a known key will most likely continue.
+    presumed: Vec<(Opening, SessionId)>,
 }
 
 impl Index {
@@ -66,7 +75,7 @@ impl Index {
 
     /// Returns the session of a key. Waits for a session that is being opened.
     pub(crate) async fn find(&self, key: PlaceKey) -> Option<SessionId> {
-        let opening = self.opening().get(&key).cloned();
+        let opening = self.opening().keys.get(&key).cloned();
         if let Some(mut opening) = opening {
             let opened = opening.wait_for(Option::is_some).await;
             return opened.ok().and_then(|it| *it);
@@ -81,20 +90,33 @@ impl Index {
         places.get(key, now)
     }
 
-    fn opening(&self) -> MutexGuard<'_, HashMap<PlaceKey, Opening>> {
+    fn opening(&self) -> MutexGuard<'_, Openings> {
         // Each change is one step, so a panic elsewhere leaves a whole table.
         self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a session is being opened for a client with these keys.
+    ///
+    /// It most likely continues the session of a known key. Keys that the client gets meanwhile
+    /// lead there at once: a kill before the session is open would otherwise lose them, and with
+    /// them the calls that are held.
+    pub(crate) fn presume(&self, session: &Opening, keys: &[PlaceKey]) {
+        if let Some(known) = keys.iter().find_map(|it| self.known(*it)) {
+            self.opening().presumed.push((session.clone(), known));
+        }
     }
 
     /// Puts a key of a session that is perhaps not open yet.
     pub(crate) fn expect(&self, key: PlaceKey, session: &Opening) {
         let mut opening = self.opening();
         let known = *session.borrow();
-        match known {
-            Some(session) => self.put(key, session),
-            None => {
-                opening.insert(key, session.clone());
-            }
+        if known.is_none() {
+            opening.keys.insert(key, session.clone());
+        }
+        let mut presumed = opening.presumed.iter();
+        let presumed = presumed.find(|(it, _)| session.same_channel(it));
+        if let Some(session) = known.or(presumed.map(|(_, id)| *id)) {
+            self.put(key, session);
         }
     }
 
@@ -103,12 +125,14 @@ impl Index {
         let mut opening = self.opening();
         session.send_replace(id);
         let is_of = |it: &Opening| session.subscribe().same_channel(it);
+        opening.presumed.retain(|(it, _)| !is_of(it));
         let keys: Vec<PlaceKey> = opening
+            .keys
             .iter()
             .filter_map(|(key, it)| is_of(it).then_some(*key))
             .collect();
         for key in keys {
-            opening.remove(&key);
+            opening.keys.remove(&key);
             if let Some(id) = id {
                 self.put(key, id);
             }
@@ -127,5 +151,58 @@ impl Index {
         if let Err(error) = places.put(key, session, now) {
             tracing::warn!(%error, "a session is not found by its handle after a restart");
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use recount::session::ResumptionHandle;
+
+    fn handle(text: &str) -> PlaceKey {
+        PlaceKey::of_handle("ada", &ResumptionHandle::new(text.to_owned()))
+    }
+
+    fn session(number: u128) -> SessionId {
+        SessionId(uuid::Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn handle_of_a_session_that_is_being_opened_survives_a_kill() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("index");
+        let open = || Index::open(Some(&file), Duration::from_secs(60)).unwrap();
+        let killed = open();
+        killed.put(handle("first"), session(1));
+        let (_opens, opening) = watch::channel(None);
+        killed.presume(&opening, &[handle("first")]);
+        killed.expect(handle("second"), &opening);
+        assert_eq!(open().known(handle("second")), Some(session(1)));
+    }
+
+    #[test]
+    fn session_that_is_opened_in_place_of_another_has_the_handle() {
+        let index = Index::open(None, Duration::from_secs(60)).unwrap();
+        index.put(handle("first"), session(1));
+        let (opens, opening) = watch::channel(None);
+        index.presume(&opening, &[handle("first")]);
+        index.expect(handle("second"), &opening);
+        index.settle(&opens, Some(session(2)));
+        assert_eq!(index.known(handle("second")), Some(session(2)));
+        // The next one is not taken for it.
+        index.expect(handle("third"), &opening);
+        assert_eq!(index.known(handle("third")), Some(session(2)));
+    }
+
+    #[test]
+    fn handle_without_a_session_leads_nowhere() {
+        let index = Index::open(None, Duration::from_secs(60)).unwrap();
+        let (opens, opening) = watch::channel(None);
+        index.presume(&opening, &[handle("unknown")]);
+        index.expect(handle("first"), &opening);
+        assert_eq!(index.known(handle("first")), None);
+        index.settle(&opens, None);
+        assert_eq!(index.known(handle("first")), None);
     }
 }

@@ -4,8 +4,8 @@
 //! calls of the model are recorded, and held where a policy says so.
 //!
 //! Read `gateway` first: it answers handshakes. `relay` is the task of one client. `frames` reads
-//! messages as text, `target` and `upstream` are the way to the vendor, and `places` and `sessions`
-//! find the session of a client.
+//! messages as text, `target` and `upstream` are the way to the vendor, `outages` logs failures,
+//! and `places` and `sessions` find the session of a client.
 
 mod entrance;
 mod frames;
@@ -13,6 +13,7 @@ mod gaps;
 mod gateway;
 mod handshake;
 mod index;
+mod outages;
 mod places;
 mod relay;
 mod sessions;

@@ -24,8 +24,8 @@ pub(crate) struct Start {
 pub(crate) struct Sessions(Mutex<BTreeMap<SessionId, Presence>>);
 
 struct Presence {
-    /// The connection that has the session. `None` once its client has left.
-    connection: Option<CancellationToken>,
+    /// The connection that has the session, by its claim. `None` once its client has left.
+    connection: Option<(String, CancellationToken)>,
     /// The time since which it has no client.
     left: Instant,
     /// The calls that clients had when they left, by their ids.
@@ -44,22 +44,17 @@ impl Sessions {
     }
 
     /// Gives the session to a connection, and ends the connection that had it.
-    pub(crate) fn enter(&self, session: SessionId, connection: &CancellationToken) {
+    pub(crate) fn enter(&self, session: SessionId, claim: &str, connection: CancellationToken) {
         let mut table = self.table();
         let presence = table.entry(session).or_insert_with(Presence::new);
-        if let Some(earlier) = presence.connection.replace(connection.clone()) {
+        let connection = (claim.to_owned(), connection);
+        if let Some((_, earlier)) = presence.connection.replace(connection) {
             earlier.cancel();
         }
     }
 
     /// Notes that a connection has ended, with the calls that its client had.
-    pub(crate) fn leave(
-        &self,
-        session: SessionId,
-        connection: &CancellationToken,
-        claim: &str,
-        unanswered: Vec<(String, Start)>,
-    ) {
+    pub(crate) fn leave(&self, session: SessionId, claim: &str, unanswered: Vec<(String, Start)>) {
         let mut table = self.table();
         let Some(presence) = table.get_mut(&session) else {
             return;
@@ -77,8 +72,9 @@ impl Sessions {
         while presence.unanswered.len() > UNANSWERED_MAX {
             presence.unanswered.pop_first();
         }
-        // A connection that took the session over does not mind.
-        if !connection.is_cancelled() {
+        // Not if another connection has taken the session over.
+        let has_it = |(held, _): &(String, CancellationToken)| held == claim;
+        if presence.connection.as_ref().is_some_and(has_it) {
             (presence.connection, presence.left) = (None, Instant::now());
         }
     }
@@ -88,16 +84,21 @@ impl Sessions {
         self.table().get_mut(&session)?.unanswered.remove(id)
     }
 
-    /// Takes the sessions without a client for this time.
+    /// Returns the sessions without a client for this time.
     pub(crate) fn left_for(&self, time: Duration) -> Vec<SessionId> {
-        let mut table = self.table();
+        let table = self.table();
         let is_over = |it: &Presence| it.connection.is_none() && it.left.elapsed() >= time;
         let over = table.iter().filter(|(_, it)| is_over(it));
-        let over: Vec<SessionId> = over.map(|(session, _)| *session).collect();
-        for session in &over {
-            table.remove(session);
+        over.map(|(session, _)| *session).collect()
+    }
+
+    /// Forgets a session that is closed, if no client has come back to it.
+    pub(crate) fn forget(&self, session: SessionId) {
+        let mut table = self.table();
+        let is_left = |it: &Presence| it.connection.is_none();
+        if table.get(&session).is_some_and(is_left) {
+            table.remove(&session);
         }
-        over
     }
 }
 

@@ -2,163 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use recount_journal::{Line, Object, OpenItem, WorkChange};
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Statement};
+use recount_journal::{Hash, Line, Object, OpenItem, WorkChange};
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::claims::{FREE, signed};
+use crate::claims::signed;
 use crate::queue::Job;
+use crate::statements::{Shape, Statements};
 
-/// The statements of a connection. What an append brings besides its lines costs nothing where no
-/// append of a batch has it.
-pub(crate) struct Statements {
-    lines: Statement,
-    whole: Statement,
-}
-
-impl Statements {
-    /// Prepares a connection: the plans never depend on statistics, which lag behind a growing
-    /// table.
-    pub(crate) async fn prepare(
-        client: &Client,
-        schema: &str,
-        channel: &str,
-    ) -> Result<Self, tokio_postgres::Error> {
-        let settings = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-             SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
-        client.batch_execute(settings).await?;
-        let (lines, whole) = (
-            appending(schema, channel, ""),
-            appending(schema, channel, REST),
-        );
-        let (arrays, rest) = (TYPES, REST_TYPES);
-        let all: Vec<Type> = arrays.iter().chain(&rest).cloned().collect();
-        Ok(Self {
-            lines: client.prepare_typed(&lines, &arrays).await?,
-            whole: client.prepare_typed(&whole, &all).await?,
-        })
-    }
-}
-
-/// The parameters `$1` to `$10`: a column for each part of an append, and the node.
-const TYPES: [Type; 10] = [
-    Type::UUID_ARRAY,
-    Type::INT8_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::INT8_ARRAY,
-    Type::INT8_ARRAY,
-    Type::INT8_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::INT8_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::UUID,
-];
-
-/// The parameters of [`REST`], from `$11` on.
-const REST_TYPES: [Type; 14] = [
-    Type::UUID_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::UUID_ARRAY,
-    Type::INT8_ARRAY,
-    Type::TEXT_ARRAY,
-    Type::INT8_ARRAY,
-    Type::INT8_ARRAY,
-    Type::UUID_ARRAY,
-    Type::INT8_ARRAY,
-    Type::BOOL_ARRAY,
-    Type::UUID_ARRAY,
-    Type::UUID_ARRAY,
-    Type::INT8_ARRAY,
-];
-
-/// The statement of a batch. It returns the streams whose append was refused.
-///
-/// The heads are locked in the order of their ids, so that two batches never wait for each other.
-/// The number of the batch is drawn while they are locked: of two batches with a common stream, the
-/// later one has the higher number.
-fn appending(schema: &str, channel: &str, rest: &str) -> String {
-    let statement = "
-WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
-        AS a(session, expected, prev, from_us, epoch, last, hash, at_us, lines)
-), locked AS MATERIALIZED (
-    SELECT h.session, h.seq, h.hash, h.at_us, h.owner, h.epoch
-    FROM {schema}.head h WHERE h.session = ANY ($1) ORDER BY h.session FOR NO KEY UPDATE
-), moved AS (
-    UPDATE {schema}.head h SET seq = a.last, hash = a.hash, at_us = a.at_us
-    FROM asked a JOIN locked l ON l.session = a.session
-    WHERE h.session = a.session AND l.seq = a.expected AND l.hash = a.prev
-        AND l.at_us <= a.from_us AND ((l.owner = $10 AND l.epoch = a.epoch)
-            OR l.session = '00000000-0000-0000-0000-000000000000')
-    RETURNING h.session
-), begun AS (
-    INSERT INTO {schema}.head (session, seq, hash, at_us, owner, epoch)
-    SELECT a.session, a.last, a.hash, a.at_us,
-        CASE WHEN a.session = '00000000-0000-0000-0000-000000000000' THEN NULL ELSE $10 END, 1
-    FROM asked a WHERE a.expected = 0 AND a.epoch IS NULL
-        AND a.prev = '\\x0000000000000000000000000000000000000000000000000000000000000000'
-        AND NOT EXISTS (SELECT FROM locked l WHERE l.session = a.session)
-    ORDER BY a.session
-    ON CONFLICT (session) DO NOTHING
-    RETURNING session
-), admitted AS MATERIALIZED (
-    SELECT session FROM moved UNION ALL SELECT session FROM begun
-), put AS (
-    INSERT INTO {schema}.append (session, first, last, lines)
-    SELECT a.session, a.expected + 1, a.last, a.lines
-    FROM asked a JOIN admitted d ON d.session = a.session
-    ON CONFLICT (session, first) DO NOTHING
-    RETURNING session, first
-), numbered AS (
-    INSERT INTO {schema}.batch (id, sessions, firsts)
-    SELECT nextval('{schema}.batch_id'), p.sessions, p.firsts
-    FROM (SELECT array_agg(session) AS sessions, array_agg(first) AS firsts FROM put) p
-    WHERE p.sessions IS NOT NULL
-    RETURNING pg_notify('{channel}', CASE WHEN '00000000-0000-0000-0000-000000000000'
-        = ANY (sessions) THEN '{FREE}' ELSE '' END)
-){rest}
-SELECT a.session FROM asked a
-WHERE a.session NOT IN (SELECT session FROM admitted)
-    AND (SELECT count(*) FROM numbered) >= 0";
-    statement
-        .replace("{rest}", rest)
-        .replace("{FREE}", FREE)
-        .replace("{schema}", schema)
-        .replace("{channel}", channel)
-}
-
-/// The objects, open items and request ids of a batch. `$21` is true for an item that is put, and
-/// false for one that is removed.
-const REST: &str = ", stored AS (
-    INSERT INTO {schema}.object (hash, content)
-    SELECT DISTINCT ON (o.hash) o.hash, o.content
-    FROM unnest($11, $12, $13) AS o(session, hash, content)
-        JOIN admitted d ON d.session = o.session
-    ORDER BY o.hash
-    ON CONFLICT (hash) DO NOTHING
-), items AS MATERIALIZED (
-    SELECT i.* FROM unnest($14, $15, $16, $17, $18, $19, $20, $21)
-        AS i(session, item, kind, since_us, deadline_us, request, flags, is_put)
-        JOIN admitted d ON d.session = i.session
-), removed AS (
-    DELETE FROM {schema}.work w USING items i
-    WHERE NOT i.is_put AND w.session = i.session AND w.item = i.item
-), opened AS (
-    INSERT INTO {schema}.work (session, item, kind, since_us, deadline_us, request, flags)
-    SELECT session, item, kind, since_us, deadline_us, request, flags FROM items WHERE is_put
-    ON CONFLICT (session, item) DO UPDATE SET kind = excluded.kind,
-        since_us = excluded.since_us, deadline_us = excluded.deadline_us,
-        request = excluded.request, flags = excluded.flags
-), requested AS (
-    INSERT INTO {schema}.request (request, session, item)
-    SELECT r.request, r.session, r.item
-    FROM unnest($22, $23, $24) AS r(session, request, item)
-        JOIN admitted d ON d.session = r.session
-    ORDER BY r.request
-    ON CONFLICT (request) DO UPDATE SET session = excluded.session, item = excluded.item
-)";
+/// The parameters of a statement.
+type Parameters<'p> = Vec<&'p (dyn ToSql + Sync)>;
 
 /// The columns of a batch, without its lines.
 #[derive(Default)]
@@ -173,15 +27,32 @@ struct Columns<'b> {
     at_us: Vec<i64>,
 }
 
+/// What appends bring besides their lines.
+#[derive(Default)]
+struct Changes<'b> {
+    objects: Objects<'b>,
+    removed: Removed,
+    items: Items<'b>,
+    requests: Requests,
+}
+
 #[derive(Default)]
 struct Objects<'b> {
-    sessions: Vec<Uuid>,
+    of: Vec<Uuid>,
     hashes: Vec<&'b [u8]>,
     contents: Vec<&'b [u8]>,
 }
 
 #[derive(Default)]
+struct Removed {
+    of: Vec<Uuid>,
+    sessions: Vec<Uuid>,
+    items: Vec<i64>,
+}
+
+#[derive(Default)]
 struct Items<'b> {
+    of: Vec<Uuid>,
     sessions: Vec<Uuid>,
     items: Vec<i64>,
     kinds: Vec<&'b str>,
@@ -189,13 +60,13 @@ struct Items<'b> {
     deadlines: Vec<Option<i64>>,
     requests: Vec<Option<Uuid>>,
     flags: Vec<i64>,
-    is_put: Vec<bool>,
 }
 
 #[derive(Default)]
 struct Requests {
-    sessions: Vec<Uuid>,
+    of: Vec<Uuid>,
     requests: Vec<Uuid>,
+    sessions: Vec<Uuid>,
     items: Vec<i64>,
 }
 
@@ -208,52 +79,42 @@ pub(crate) async fn commit(
 ) -> Result<HashSet<Uuid>, tokio_postgres::Error> {
     let lines: Vec<Vec<u8>> = jobs.iter().map(|job| joined(&job.append.lines)).collect();
     let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
-    let mut columns = Columns::default();
-    let (mut objects, mut items, mut requests) =
-        (Objects::default(), Items::default(), Requests::default());
+    let (mut columns, mut changes) = (Columns::default(), Changes::default());
     for job in jobs {
         columns.add(job);
-        for object in &job.append.objects {
-            objects.add(job.append.session, object);
-        }
-        items.add_changes(&job.append.open_work);
-        requests.add_of(&job.append.open_work);
+        changes.add(job);
     }
-    let of_lines: [&(dyn ToSql + Sync); 10] = [
-        &columns.sessions,
-        &columns.expected,
-        &columns.prev,
-        &columns.from_us,
-        &columns.epochs,
-        &columns.last,
-        &columns.hashes,
-        &columns.at_us,
-        &lines,
-        &node,
-    ];
-    let rows = if objects.hashes.is_empty() && items.items.is_empty() {
-        client.query(&statements.lines, &of_lines).await?
-    } else {
-        let rest: [&(dyn ToSql + Sync); 14] = [
-            &objects.sessions,
-            &objects.hashes,
-            &objects.contents,
-            &items.sessions,
-            &items.items,
-            &items.kinds,
-            &items.since_us,
-            &items.deadlines,
-            &items.requests,
-            &items.flags,
-            &items.is_put,
-            &requests.sessions,
-            &requests.requests,
-            &requests.items,
-        ];
-        let all: Vec<_> = of_lines.into_iter().chain(rest).collect();
-        client.query(&statements.whole, &all).await?
+    let shape = Shape {
+        is_single: jobs.len() == 1,
+        begins: jobs.iter().any(begins),
+        has_objects: !changes.objects.of.is_empty(),
+        removes_items: !changes.removed.of.is_empty(),
+        puts_items: !changes.items.of.is_empty(),
+        has_requests: !changes.requests.of.is_empty(),
     };
+    let statement = statements.of(client, shape).await?;
+    let mut parameters = columns.parameters(shape.is_single);
+    parameters.push(column(&lines, shape.is_single));
+    parameters.push(&node);
+    changes.add_parameters(&mut parameters);
+    let rows = client.query(&statement, &parameters).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// True if an append makes its stream. Its first owner is its node.
+fn begins(job: &Job) -> bool {
+    job.append.expected == 0 && job.epoch.is_none() && job.admission.prev == Hash::ZERO
+}
+
+/// A column as a parameter: its only value, or the whole column.
+fn column<T>(values: &Vec<T>, is_single: bool) -> &(dyn ToSql + Sync)
+where
+    T: ToSql + Sync,
+{
+    match values.first() {
+        Some(only) if is_single => only,
+        Some(_) | None => values,
+    }
 }
 
 /// The lines of an append as they are stored. A line has no line feed, so they can be divided.
@@ -281,19 +142,33 @@ impl<'b> Columns<'b> {
         self.hashes.push(admission.head.hash.as_bytes());
         self.at_us.push(admission.head.at_us);
     }
-}
 
-impl<'b> Objects<'b> {
-    fn add(&mut self, session: Uuid, object: &'b Object) {
-        self.sessions.push(session);
-        self.hashes.push(object.hash.as_bytes());
-        self.contents.push(&object.bytes);
+    fn parameters(&self, is_single: bool) -> Parameters<'_> {
+        vec![
+            column(&self.sessions, is_single),
+            column(&self.expected, is_single),
+            column(&self.prev, is_single),
+            column(&self.from_us, is_single),
+            column(&self.epochs, is_single),
+            column(&self.last, is_single),
+            column(&self.hashes, is_single),
+            column(&self.at_us, is_single),
+        ]
     }
 }
 
-impl<'b> Items<'b> {
+impl<'b> Changes<'b> {
+    fn add(&mut self, job: &'b Job) {
+        let session = job.append.session;
+        for object in &job.append.objects {
+            self.objects.add(session, object);
+        }
+        self.add_items(session, &job.append.open_work);
+        self.requests.add_of(session, &job.append.open_work);
+    }
+
     /// Adds the last change of each item.
-    fn add_changes(&mut self, changes: &'b [WorkChange]) {
+    fn add_items(&mut self, of: Uuid, changes: &'b [WorkChange]) {
         let mut last = BTreeMap::new();
         for change in changes {
             match change {
@@ -302,21 +177,86 @@ impl<'b> Items<'b> {
             };
         }
         for ((session, name), item) in last {
-            self.sessions.push(session);
-            self.items.push(signed(name));
-            self.kinds.push(item.map_or("", |it| &it.kind));
-            self.since_us.push(item.map_or(0, |it| it.since_us));
-            self.deadlines.push(item.and_then(|it| it.deadline_us));
-            self.requests.push(item.and_then(|it| it.request));
-            self.flags.push(item.map_or(0, |it| i64::from(it.flags)));
-            self.is_put.push(item.is_some());
+            match item {
+                Some(item) => self.items.add(of, item),
+                None => self.removed.add(of, (session, name)),
+            }
         }
+    }
+
+    /// Adds the parameters of the parts that the statement has.
+    fn add_parameters<'p>(&'p self, parameters: &mut Parameters<'p>) {
+        let Self {
+            objects,
+            removed,
+            items,
+            requests,
+        } = self;
+        if !objects.of.is_empty() {
+            parameters.push(&objects.of);
+            parameters.push(&objects.hashes);
+            parameters.push(&objects.contents);
+        }
+        if !removed.of.is_empty() {
+            parameters.push(&removed.of);
+            parameters.push(&removed.sessions);
+            parameters.push(&removed.items);
+        }
+        if !items.of.is_empty() {
+            items.add_parameters(parameters);
+        }
+        if !requests.of.is_empty() {
+            parameters.push(&requests.of);
+            parameters.push(&requests.requests);
+            parameters.push(&requests.sessions);
+            parameters.push(&requests.items);
+        }
+    }
+}
+
+impl<'b> Objects<'b> {
+    fn add(&mut self, of: Uuid, object: &'b Object) {
+        self.of.push(of);
+        self.hashes.push(object.hash.as_bytes());
+        self.contents.push(&object.bytes);
+    }
+}
+
+impl Removed {
+    fn add(&mut self, of: Uuid, (session, item): (Uuid, u64)) {
+        self.of.push(of);
+        self.sessions.push(session);
+        self.items.push(signed(item));
+    }
+}
+
+impl<'b> Items<'b> {
+    fn add(&mut self, of: Uuid, item: &'b OpenItem) {
+        self.of.push(of);
+        self.sessions.push(item.session);
+        self.items.push(signed(item.item));
+        self.kinds.push(&item.kind);
+        self.since_us.push(item.since_us);
+        self.deadlines.push(item.deadline_us);
+        self.requests.push(item.request);
+        self.flags.push(i64::from(item.flags));
+    }
+
+    fn add_parameters<'p>(&'p self, parameters: &mut Parameters<'p>) {
+        parameters.push(&self.of);
+        parameters.push(&self.sessions);
+        parameters.push(&self.items);
+        parameters.push(&self.kinds);
+        parameters.push(&self.since_us);
+        parameters.push(&self.deadlines);
+        parameters.push(&self.requests);
+        parameters.push(&self.flags);
     }
 }
 
 impl Requests {
     /// Adds the request ids of an append, also of items that it removes again.
-    fn add_of(&mut self, changes: &[WorkChange]) {
+    fn add_of(&mut self, of: Uuid, changes: &[WorkChange]) {
         let mut last = BTreeMap::new();
         for change in changes {
             if let WorkChange::Put(OpenItem {
@@ -330,6 +270,7 @@ impl Requests {
             }
         }
         for (request, (session, item)) in last {
+            self.of.push(of);
             self.requests.push(request);
             self.sessions.push(session);
             self.items.push(signed(item));

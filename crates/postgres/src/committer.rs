@@ -8,12 +8,13 @@ use recount_journal::{Error, Hash};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-use crate::batch::{self, Statements};
+use crate::batch;
 use crate::claims::{Claims, OwnedHead};
 use crate::error::{changed_nothing, failed, is_full, may_be_repeated, told};
 use crate::lease::Lease;
 use crate::queue::{Job, Queue};
 use crate::server::Server;
+use crate::statements::Statements;
 
 /// The transactions in flight. With one, the server waits while this program prepares the next.
 pub(crate) const COMMITTERS: usize = 2;

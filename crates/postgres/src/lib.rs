@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `lease`
-//! (this node) and `claims` (its streams), `batch` and `committer` (appends), `sequencer`,
+//! (this node) and `claims` (its streams), `statements`, `batch` and `committer`
+//! (appends), `sequencer`,
 //! `news` and `commits` (positions, and who follows them), `reading`, `commands`
 //! (requests to other nodes), `journal`, and `sharing`.
 
@@ -39,6 +40,7 @@ mod sequencer;
 mod server;
 mod settings;
 mod sharing;
+mod statements;
 
 pub use address::{Address, NotAnAddress};
 pub use journal::PostgresJournal;

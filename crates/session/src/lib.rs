@@ -62,8 +62,8 @@ pub use policies::hooks::Hooks;
 pub use policies::on_settled::OnSettled;
 pub use policies::phase::{PhaseDeclaration, Transition};
 pub use policies::policy::{
-    Background, Edits, GateTerms, InDoubt, Limits, OptionalGateTerms, PolicySet, Repeats, Retry,
-    ToolPolicy,
+    Background, Edits, GateTerms, InDoubt, Limits, OnExpiry, OptionalGateTerms, PolicySet, Repeats,
+    Retry, ToolPolicy,
 };
 pub use policies::policy_changes::{CacheChange, GateChange, PolicyChanges, ToolPolicyChanges};
 pub use policies::progress::{PROGRESS_EVENT, Progress};

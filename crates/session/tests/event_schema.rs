@@ -806,6 +806,7 @@ fn decisions() -> Vec<Decision> {
         GateWaived {
             call: CALL,
             reason: "no durable journal".into(),
+            unanswered: Some(Seq(7)),
         }
         .into(),
         LeaveUsed {
@@ -824,6 +825,7 @@ fn decisions() -> Vec<Decision> {
             contract: hash("contract"),
             declaration: hash("declaration"),
             expires_at_us: Some(DUE),
+            on_expiry: OnExpiry::Allow,
             payload_schema: Some(json(r#"{"type":"object"}"#)),
             asked: Some(Seq(8)),
             may_allow_for_session: true,
@@ -833,6 +835,7 @@ fn decisions() -> Vec<Decision> {
         ConfirmationExpired {
             call: CALL,
             request: Seq(7),
+            goes_on: true,
         }
         .into(),
         ConfirmationWithdrawn {
@@ -852,6 +855,7 @@ fn decisions() -> Vec<Decision> {
                 contract: hash("contract"),
                 declaration: hash("declaration"),
                 expires_at_us: Some(DUE),
+                on_expiry: OnExpiry::Deny,
                 payload_schema: None,
                 asked: None,
                 may_allow_for_session: false,

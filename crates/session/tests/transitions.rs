@@ -96,6 +96,14 @@ fn asks_two() -> History {
     opened.call("c1", "wire", json!({"n": 1})).asked()
 }
 
+/// A call that runs if no person answers.
+fn runs_unanswered() -> History {
+    let tools = tools().gated("send").expires_ms("send", 60_000);
+    let tools = tools.runs_unanswered("send");
+    let opened = history().opened("support").attached(&tools).connected();
+    opened.call("c1", "send", json!({"n": 1})).asked()
+}
+
 /// A call that waits for a person, at the time from which its wait is acknowledged.
 fn not_acknowledged() -> History {
     let tools = tools().acknowledges_after_ms(1_000);
@@ -143,6 +151,10 @@ fn stations() -> Vec<Station> {
         station(
             "awaiting_confirmation: not acknowledged so far",
             not_acknowledged(),
+        ),
+        station(
+            "awaiting_confirmation: it runs without an answer",
+            runs_unanswered(),
         ),
         station("awaiting_confirmation: two must agree", asks_two()),
         station(
@@ -251,6 +263,7 @@ fn passages() -> Vec<History> {
         call("look").timed_out(),
         call("look").asks("and now?"),
         call("pay").granted("ada"),
+        runs_unanswered().timed_out(),
         call("pay").denied("ada", None),
         call("pay").cancelled(),
         by_leave(),
@@ -285,6 +298,7 @@ fn lasts(phase: &Phase) -> bool {
         | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Returned { .. }
@@ -295,7 +309,7 @@ fn lasts(phase: &Phase) -> bool {
 }
 
 /// The number of phases. `lasts` lists them all.
-const PHASES: usize = 20;
+const PHASES: usize = 21;
 
 #[test]
 fn every_phase_meets_every_observation_as_the_table_says() {

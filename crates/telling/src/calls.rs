@@ -63,11 +63,15 @@ pub fn rule(rule: Rule) -> &'static str {
     }
 }
 
+/// The words for a call that runs because no person answered in time.
+const UNANSWERED: &str = "allowed without an answer";
+
 /// The words for a verdict alone.
 pub fn verdict_words(verdict: Verdict) -> String {
     match verdict {
         Verdict::AllowedByRule => "allowed without approval".to_owned(),
         Verdict::GateWaived => "approval not enforced".to_owned(),
+        Verdict::AllowedUnanswered => UNANSWERED.to_owned(),
         Verdict::AllowedByLeave => "allowed by a standing leave".to_owned(),
         Verdict::Waiting => "waiting for approval".to_owned(),
         Verdict::AllowedByProgram
@@ -89,6 +93,7 @@ pub fn verdict_words(verdict: Verdict) -> String {
 pub fn question_end(end: QuestionEnd) -> String {
     match end {
         QuestionEnd::Superseded => "replaced by a new request".to_owned(),
+        QuestionEnd::AllowedUnanswered => UNANSWERED.to_owned(),
         QuestionEnd::Open
         | QuestionEnd::Approved
         | QuestionEnd::Denied
@@ -119,6 +124,7 @@ fn verdict_and_wait(call: &AuditedCall, link: &str) -> String {
         | Verdict::ApprovedAutomatically
         | Verdict::DeniedAutomatically
         | Verdict::Expired
+        | Verdict::AllowedUnanswered
         | Verdict::Withdrawn => {
             let said = verdict_words(call.verdict);
             match call.deciding_question() {
@@ -318,10 +324,15 @@ pub fn totals(totals: &Totals) -> Vec<(&'static str, String)> {
     let refused = (refused > 0).then(|| format!("{} refused", count(refused, "answer")));
     let edited = totals.edited;
     let edited = (edited > 0).then(|| format!("arguments of {} changed", count(edited, "call")));
-    let waived = totals.verdicts.get(&Verdict::GateWaived);
-    let waived = waived.map_or(String::new(), |it| {
-        format!(", {it} with approval not enforced")
-    });
+    let among = |verdict: Verdict, words: &str| {
+        let number = totals.verdicts.get(&verdict);
+        number.map_or(String::new(), |it| format!(", {it} {words}"))
+    };
+    let waived = among(Verdict::GateWaived, "with approval not enforced")
+        + &among(
+            Verdict::AllowedUnanswered,
+            "because no person answered in time",
+        );
     let unconfirmed = totals.ran_without_confirmation;
     let unconfirmed = (unconfirmed > 0).then(|| format!("{}{waived}", count(unconfirmed, "call")));
     let unknown = totals.unknown_to_this_day;

@@ -15,7 +15,9 @@ use super::reconnects::Reconnects;
 use crate::fixture::Recording;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Connector, Modality};
-use crate::session::{Gates, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape};
+use crate::session::{
+    Gates, OnExpiry, OnSettled, PhaseDeclaration, PolicyChanges, PolicySet, ResponseShape,
+};
 use crate::tool::{
     ConfirmationProvider, FunctionCall, FunctionResponse, GateChoice, Services, State, T,
     TextAgent, ToolExecutionMode, Toolset,
@@ -55,6 +57,7 @@ pub struct Agent {
     pub(super) sealed: bool,
     /// The time after which a gate without a time of its own counts an open question as denied.
     pub(super) gates_expire_after: Option<Duration>,
+    pub(super) gates_on_expiry: Option<OnExpiry>,
     /// True if policy files may name tools that only clients declare.
     pub(super) tools_from_clients: bool,
     pub(super) reconnects: Reconnects,

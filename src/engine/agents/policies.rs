@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::agent::Agent;
 use super::limits_of_asking::LimitsOfAsking;
-use crate::session::{PolicyChanges, PolicySet, ToolPolicy};
+use crate::session::{OnExpiry, PolicyChanges, PolicySet, ToolPolicy};
 use crate::tool::{RegistrationError, Toolset};
 
 /// The default maximum number of calls in one message. Models make a handful at once; 128 is far
@@ -109,8 +109,9 @@ impl Agent {
         self
     }
 
-    /// Sets the time after which an open question counts as denied, for gates that set none; by
-    /// default they wait without limit. The time of one tool is
+    /// Sets the time after which an open question expires, for gates that set none; by default they
+    /// wait without limit. The call then counts as denied, unless
+    /// [`gates_on_expiry`](Agent::gates_on_expiry) says otherwise. The time of one tool is
     /// [`T::confirm_within`](crate::tool::T::confirm_within).
     ///
     /// ```
@@ -122,6 +123,27 @@ impl Agent {
     /// ```
     pub fn gates_expire_after(mut self, time: Duration) -> Agent {
         self.gates_expire_after = Some(time);
+        self
+    }
+
+    /// Sets the effect of an expiry for gates that take the time of
+    /// [`gates_expire_after`](Agent::gates_expire_after); by default their calls count as denied.
+    ///
+    /// **[`OnExpiry::Allow`] fails open.** A gate with a time or a choice of its own keeps it. An
+    /// expiry never opens a gate that only a person can meet, such as one with approvers.
+    ///
+    /// ```
+    /// use recount::prelude::*;
+    /// use recount::session::OnExpiry;
+    /// use std::time::Duration;
+    ///
+    /// let agent = Agent::new()
+    ///     .gates_expire_after(Duration::from_secs(30 * 60))
+    ///     .gates_on_expiry(OnExpiry::Allow);
+    /// # let _ = agent;
+    /// ```
+    pub fn gates_on_expiry(mut self, on_expiry: OnExpiry) -> Agent {
+        self.gates_on_expiry = Some(on_expiry);
         self
     }
 
@@ -137,6 +159,9 @@ impl Agent {
             }
             let mut expiring = ToolPolicy::default();
             expiring.gate_terms.expires_after = Some(time);
+            let needs_person = policy.gate_terms.needs_person().is_some();
+            let chosen = self.gates_on_expiry.filter(|_| !needs_person);
+            expiring.gate_terms.on_expiry = policy.gate_terms.on_expiry.or(chosen);
             tool.with_policy(expiring)
         })
     }

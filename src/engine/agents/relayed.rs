@@ -9,7 +9,7 @@ use super::prepared::Prepared;
 use super::reconnects::Reconnects;
 use crate::ledger::Ledger;
 use crate::live::{Capabilities, Platform};
-use crate::session::ToolPolicyChanges;
+use crate::session::{PolicySet, ToolPolicyChanges};
 use crate::tool::{PolicyTool, ToolChanges, Toolset};
 
 impl Agent {
@@ -103,6 +103,18 @@ impl Prepared {
         tools: Toolset,
         ledger: &Ledger,
     ) -> Result<Prepared, Vec<String>> {
+        self.relayed_on_record(model, tools, None, ledger)
+    }
+
+    /// Returns the agent for a connection of a client, under the policies of a fixture that is
+    /// played. The agent of a fixture may have the client's tools already.
+    pub(in crate::engine) fn relayed_on_record(
+        &self,
+        model: Option<(&str, Platform)>,
+        tools: Toolset,
+        on_record: Option<PolicySet>,
+        ledger: &Ledger,
+    ) -> Result<Prepared, Vec<String>> {
         let mut source = (*self.source).clone();
         let mut changes = ToolChanges::new();
         for gone in &self.of_client {
@@ -110,6 +122,12 @@ impl Prepared {
         }
         let names = tools.tools().iter().map(PolicyTool::name);
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        if on_record.is_some() {
+            for there in names.difference(&self.of_client) {
+                changes = changes.without_if_present(there);
+            }
+        }
+        source.on_record = on_record.or(source.on_record);
         let own = std::mem::take(&mut source.tools);
         let applied = changes.with(tools).applied_to(own);
         source.tools = applied.map_err(|error| {

@@ -28,7 +28,7 @@ impl LiveHandle {
     /// session is closed, [`Error::AlreadyConnected`] if it has a connection that it opened itself.
     #[doc(hidden)]
     pub async fn relay(&self, relay: Relay) -> Result<Seq, Error> {
-        self.ask(|reply| Input::Relay(relay, reply)).await
+        self.ask(|reply| Input::Relay(relay, None, reply)).await
     }
 
     /// Replaces the tools that the client of the relayed connection declared.
@@ -37,7 +37,32 @@ impl LiveHandle {
     /// [`Error::Configuration`] with every mistake in the tools.
     #[doc(hidden)]
     pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
-        self.ask(|reply| Input::RelayTools(tools, reply)).await
+        self.ask(|reply| Input::RelayTools(tools, None, reply))
+            .await
+    }
+
+    /// Gives a session that is played a connection of a client, under the policies of its fixture.
+    #[cfg(feature = "play")]
+    pub(crate) async fn relay_on_record(
+        &self,
+        relay: Relay,
+        policies: crate::session::PolicySet,
+    ) -> Result<(), Error> {
+        let relayed = self
+            .ask(|reply| Input::Relay(relay, Some(policies), reply))
+            .await;
+        relayed.map(drop)
+    }
+
+    /// Replaces the tools of the client in a session that is played.
+    #[cfg(feature = "play")]
+    pub(crate) async fn relay_tools_on_record(
+        &self,
+        tools: Toolset,
+        policies: crate::session::PolicySet,
+    ) -> Result<(), Error> {
+        self.ask(|reply| Input::RelayTools(tools, Some(policies), reply))
+            .await
     }
 
     /// Records text that the client of the relayed connection sent to the model. Nothing is sent.

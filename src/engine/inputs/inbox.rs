@@ -53,9 +53,11 @@ pub(in crate::engine) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
     /// Take a connection that another program owns. Returns its record.
-    Relay(Relay, Reply<Seq>),
+    ///
+    /// A play gives it the policies on record.
+    Relay(Relay, Option<PolicySet>, Reply<Seq>),
     /// Take other tools of the client of the relayed connection.
-    RelayTools(Toolset, Reply<()>),
+    RelayTools(Toolset, Option<PolicySet>, Reply<()>),
     /// The client of the relayed connection sent text to the model.
     ClientSaid(String, Reply<()>),
     /// A connection was opened, or opening it failed.

@@ -84,9 +84,6 @@ pub enum RelayOrder {
     },
 }
 
-/// The begin of the ids of claims that the engine makes for clients of relayed connections.
-pub(in crate::engine) const RELAYED: &str = "relay/";
-
 /// The relay of the session's current connection.
 pub(in crate::engine) struct Relayed {
     pub(in crate::engine) claim: String,

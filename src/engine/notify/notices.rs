@@ -34,6 +34,8 @@ pub enum ConfirmationVerdict {
     Answered(ConfirmationAnswered),
     /// The time limit passed without an answer, which is a no.
     Expired,
+    /// The time limit passed without an answer, and the call runs then. No person allowed it.
+    AllowedUnanswered,
     /// The question became pointless.
     Withdrawn(CancelReason),
     /// The tool has changed since it was asked about, and this request asks again, even after a
@@ -150,8 +152,16 @@ impl Notices {
             News::Answered(it) => {
                 decided(it.request, None, ConfirmationVerdict::Answered(it.clone())).await
             }
-            News::Expired { request, call } => {
-                decided(request, Some(call), ConfirmationVerdict::Expired).await
+            News::Expired {
+                request,
+                call,
+                goes_on,
+            } => {
+                let verdict = match goes_on {
+                    true => ConfirmationVerdict::AllowedUnanswered,
+                    false => ConfirmationVerdict::Expired,
+                };
+                decided(request, Some(call), verdict).await
             }
             News::Withdrawn {
                 request,
@@ -205,6 +215,7 @@ enum News<'a> {
     Expired {
         request: Seq,
         call: Seq,
+        goes_on: bool,
     },
     Withdrawn {
         request: Seq,
@@ -247,8 +258,11 @@ fn news_in(fact: &Fact) -> Option<News<'_>> {
     } else if let Some(question) = decision.question() {
         Some(News::Requested(question.call))
     } else if let Decision::ConfirmationExpired(it) = decision {
-        let (request, call) = (it.request, it.call);
-        Some(News::Expired { request, call })
+        Some(News::Expired {
+            request: it.request,
+            call: it.call,
+            goes_on: it.goes_on,
+        })
     } else if let Decision::ConfirmationWithdrawn(it) = decision {
         Some(News::Withdrawn {
             request: it.request,

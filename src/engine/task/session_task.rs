@@ -139,12 +139,12 @@ impl SessionTask {
     async fn handle(&mut self, input: Box<Input>) -> Result<(), Error> {
         match *input {
             Input::Connect(reply) => Box::pin(self.connect(reply)).await,
-            Input::Relay(relay, reply) => {
-                let outcome = Box::pin(self.relay(relay)).await;
+            Input::Relay(relay, on_record, reply) => {
+                let outcome = Box::pin(self.relay(relay, on_record)).await;
                 self.hand_back(reply, outcome)
             }
-            Input::RelayTools(tools, reply) => {
-                let outcome = Box::pin(self.relay_tools(tools)).await;
+            Input::RelayTools(tools, on_record, reply) => {
+                let outcome = Box::pin(self.relay_tools(tools, on_record)).await;
                 self.hand_back(reply, outcome)
             }
             Input::ClientSaid(text, reply) => {
@@ -281,7 +281,10 @@ impl SessionTask {
                     let heard = self.hear(epoch, &text, written).await;
                     self.connections.media.reached(epoch);
                     self.connections.heard = number;
-                    self.order_heard();
+                    // A message that cannot be recorded ends the task, and the orders with it.
+                    if heard.is_ok() {
+                        self.order_heard();
+                    }
                     return heard;
                 }
                 (Incoming::Written { socket, carried }, Some((id, epoch))) if socket == id => {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::tests::{REFUSED, RETURNED, begun, under};
+use super::tests::{REFUSED, RETURNED, begun, of_tool, under};
 use super::*;
-use crate::session::{GateChange, Rule, ToolPolicyChanges, Verdict};
-use crate::testing::{History, toolbox};
+use crate::session::{GateChange, OnExpiry, Outcome, Rule, ToolPolicyChanges, Verdict};
+use crate::testing::{History, Toolbox, toolbox};
 
 /// Two calls that are asked about, and then approved and run.
 fn two_approved() -> History {
@@ -76,4 +76,30 @@ fn approval_beyond_a_limit_per_minute_is_unknown() {
     assert_eq!(calls[1].unknown, Some(Unknown::ApprovedTooFast));
     let calls = under(&two_approved(), &changes(2));
     assert!(!calls.iter().any(CallReport::is_changed), "{calls:?}");
+}
+
+#[test]
+fn unanswered_call_runs_or_not_as_the_other_policy_says() {
+    let timed = || toolbox().gated("pay").expires_ms("pay", 60_000);
+    let allowing = timed().runs_unanswered("pay");
+    let of = |tools: &Toolbox| begun(tools).call("c1", "pay", json!({})).timed_out();
+    let on_expiry = |choice| {
+        of_tool(
+            "pay",
+            ToolPolicyChanges {
+                confirm_on_expiry: Some(choice),
+                ..ToolPolicyChanges::default()
+            },
+        )
+    };
+    let ran = of(&allowing).returned(json!({}));
+    assert!(!under(&ran, &on_expiry(Some(OnExpiry::Allow)))[0].is_changed());
+    let call = &under(&ran, &on_expiry(None))[0];
+    assert_eq!(call.recorded.standing, Standing::Ended(Outcome::Returned));
+    assert_eq!(call.under.standing, Standing::Ended(Outcome::Expired));
+    let denied = of(&timed());
+    let call = &under(&denied, &on_expiry(Some(OnExpiry::Allow)))[0];
+    assert_eq!(call.unknown, Some(Unknown::NoRun));
+    let reason = call.under.reason.as_deref().unwrap_or_default();
+    assert!(reason.starts_with("no person answered in time"), "{reason}");
 }

@@ -425,6 +425,7 @@ impl<'c> WhatIf<'c> {
                 | Phase::Asking { .. }
                 | Phase::Withdrawn
                 | Phase::Approved { .. }
+                | Phase::Unanswered { .. }
                 | Phase::Denied { .. }
                 | Phase::Permitted { .. }
                 | Phase::Ready { .. }

@@ -115,6 +115,10 @@ impl Told {
                 self.rule = Some(it.rule);
                 self.reason.clone_from(&it.reason);
             }
+            // The verdict stays that a person was asked: without an answer in time, the call runs.
+            Decision::GateWaived(it) if it.unanswered.is_some() => {
+                self.reason = Some(it.reason.clone());
+            }
             Decision::GateWaived(it) => {
                 self.verdict = Some(Verdict::Allowed);
                 self.reason = Some(format!("the gate was waived: {}", it.reason));

@@ -94,7 +94,7 @@ async fn desk_answer_after_unnoticed_expiry_does_not_count() {
         ToolConfirmation::confirmed(),
         Actor::os_user("ada"),
     );
-    let Err(Error::Refused(Rejection::RequestExpired { at })) = answer.await else {
+    let Err(Error::Refused(Rejection::RequestExpired { at, goes_on: false })) = answer.await else {
         unreachable!("the request has expired")
     };
     assert_eq!(at, Seq(head.0 + 2));

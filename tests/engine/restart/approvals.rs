@@ -461,7 +461,9 @@ fn assert_late(world: &World, life: &Life, request: RequestId) {
         .find(|it| it.event.kind() == "confirmation_expired");
     let expired = expired.unwrap().seq;
     match approve(life, request) {
-        Err(Error::Refused(Rejection::RequestExpired { at })) => assert_eq!(at, expired),
+        Err(Error::Refused(Rejection::RequestExpired { at, goes_on: false })) => {
+            assert_eq!(at, expired)
+        }
         other => panic!("expected a refusal, found {other:?}"),
     }
     assert_eq!(world.count("answer_refused"), 1);

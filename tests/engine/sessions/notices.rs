@@ -37,6 +37,7 @@ impl Heard {
                         format!("{} by {}", said.confirmed, said.by.name)
                     }
                     ConfirmationVerdict::Expired => "expired".to_owned(),
+                    ConfirmationVerdict::AllowedUnanswered => "allowed unanswered".to_owned(),
                     ConfirmationVerdict::Withdrawn(why) => format!("withdrawn: {why:?}"),
                     ConfirmationVerdict::Superseded(anew) => format!("superseded by {anew}"),
                 };

@@ -42,6 +42,12 @@ pub(super) fn questions() -> Vec<Scene> {
         ),
         ("no answer", paying(expiring).timed_out()),
         (
+            "no answer to a call that then runs",
+            paying(json!({"confirm": {"expires_after_ms": 60_000, "on_expiry": "allow"}}))
+                .timed_out()
+                .returned(json!({})),
+        ),
+        (
             "a gate that does not hold",
             connected(&one_tool("pay", hint()).gates_waived("no durable journal")).call(
                 "c1",

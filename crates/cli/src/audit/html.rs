@@ -206,9 +206,11 @@ fn numbers(out: &mut String, report: &Report) {
         ("answers refused", totals.refused_answers),
         ("sessions not shown", report.unread.len() as u64),
     ];
+    let unanswered = verdict(Verdict::AllowedUnanswered);
+    let unanswered = (unanswered > 0).then_some(("allowed without an answer", unanswered));
     let by_leave = verdict(Verdict::AllowedByLeave);
     let by_leave = (by_leave > 0).then_some(("allowed by a standing leave", by_leave));
-    for (what, number) in figures.into_iter().chain(by_leave) {
+    for (what, number) in figures.into_iter().chain(by_leave).chain(unanswered) {
         put(
             out,
             format_args!("<div><dt>{what}</dt><dd>{number}</dd></div>\n"),

@@ -31,6 +31,7 @@ pub(super) fn row(out: &mut String, call: &AuditedCall) {
 pub(super) fn allowed_by(call: &AuditedCall) -> String {
     match (call.verdict, &call.waived) {
         (Verdict::GateWaived, Some(waived)) => format!("approval not enforced: {}", waived.reason),
+        (Verdict::AllowedUnanswered, Some(waived)) => waived.reason.clone(),
         (Verdict::AllowedByProgram, _) => {
             "the program: it decided that no approval is required".to_owned()
         }
@@ -141,6 +142,7 @@ fn policy(out: &mut String, call: &AuditedCall) {
         | Verdict::AllowedByRule
         | Verdict::AllowedByProgram => "good",
         Verdict::GateWaived
+        | Verdict::AllowedUnanswered
         | Verdict::ApprovedAutomatically
         | Verdict::Waiting
         | Verdict::Undecided => "open",
@@ -168,11 +170,10 @@ fn policy(out: &mut String, call: &AuditedCall) {
                 .map(|it| format!("read {}", it.as_str())),
         );
     }
-    lines.extend(
-        call.waived
-            .as_ref()
-            .map(|it| format!("approval not enforced: {}", it.reason)),
-    );
+    lines.extend(call.waived.as_ref().map(|it| match it.unanswered {
+        Some(_) => it.reason.clone(),
+        None => format!("approval not enforced: {}", it.reason),
+    }));
     lines.extend(call.leave.as_ref().map(|it| {
         let words = words::leave_words(it);
         format!("allowed {words}, given at #{}", it.given)
@@ -200,7 +201,7 @@ fn asked(out: &mut String, it: &Question, call: &AuditedCall) {
     let mood = match it.end.as_str() {
         "approved" | "settled_as_done" => "good",
         "open" => "open",
-        "denied" | "expired" | "settled_as_failed" => "bad",
+        "denied" | "expired" | "allowed_unanswered" | "settled_as_failed" => "bad",
         _ => "plain",
     };
     let by = it

@@ -82,6 +82,9 @@ impl LoadedAgent {
             agent = agent.acknowledge_after(held.inline);
             if let Some(time) = held.at_most {
                 agent = agent.gates_expire_after(time);
+                if let Some(on_expiry) = held.on_expiry {
+                    agent = agent.gates_on_expiry(on_expiry);
+                }
             }
             if held.dry_run {
                 agent = agent.unenforced_confirmations();

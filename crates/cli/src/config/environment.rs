@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::gateway;
 use super::mistake::{Mistake, Place};
 use super::reading::ADDRESS;
 use super::section::{Given, nearest};
@@ -20,9 +21,9 @@ const PREFIX: &str = "RECOUNT_SERVE_";
 pub(super) const FILE: &str = "RECOUNT_SERVE_CONFIG";
 
 /// Sets a value, or returns the expected form, in words.
-type Set = fn(&mut Settings, Variable) -> Result<(), String>;
+pub(super) type Set = fn(&mut Settings, Variable) -> Result<(), String>;
 
-/// The variables other than [`FILE`].
+/// The variables other than [`FILE`] and those of a gateway.
 pub(super) const VARIABLES: [(&str, Set); 21] = [
     ("RECOUNT_SERVE_LISTEN", |to, it| {
         to.listen = Some(it.parsed::<SocketAddr>(ADDRESS)?);
@@ -65,7 +66,7 @@ pub(super) const VARIABLES: [(&str, Set); 21] = [
         Ok(())
     }),
     ("RECOUNT_SERVE_PUBLIC_URL", |to, it| {
-        to.access.public_url = Some(it.0);
+        to.access.public_url = Some(it.text());
         Ok(())
     }),
     ("RECOUNT_SERVE_BODY_BYTES", |to, it| {
@@ -122,7 +123,7 @@ pub(super) const VARIABLES: [(&str, Set); 21] = [
 pub(super) struct Variable(Given<String>);
 
 impl Variable {
-    fn with<T>(self, value: T) -> Given<T> {
+    pub(super) fn with<T>(self, value: T) -> Given<T> {
         Given {
             value,
             place: self.0.place,
@@ -131,7 +132,7 @@ impl Variable {
     }
 
     /// A path, relative to the current directory.
-    fn path(self) -> Given<PathBuf> {
+    pub(super) fn path(self) -> Given<PathBuf> {
         let path = PathBuf::from(&self.0.value);
         self.with(path)
     }
@@ -143,7 +144,7 @@ impl Variable {
         Ok(self.with(read))
     }
 
-    fn parsed<T: std::str::FromStr>(
+    pub(super) fn parsed<T: std::str::FromStr>(
         self,
         expected: &'static str,
     ) -> Result<Given<T>, &'static str> {
@@ -156,7 +157,18 @@ impl Variable {
         Ok(self.with(read))
     }
 
-    fn number(self) -> Result<Given<u32>, &'static str> {
+    /// A time longer than 0.
+    pub(super) fn positive(self) -> Result<Given<Duration>, &'static str> {
+        let read = self.duration()?;
+        let is_positive = !read.value.is_zero();
+        is_positive.then_some(read).ok_or("a time longer than 0")
+    }
+
+    pub(super) fn text(self) -> Given<String> {
+        self.0
+    }
+
+    pub(super) fn number(self) -> Result<Given<u32>, &'static str> {
         let expected = "a whole number from 1 on";
         let read = self.parsed::<u32>(expected)?;
         Some(read).filter(|it| it.value > 0).ok_or(expected)
@@ -171,7 +183,8 @@ pub(super) fn apply(
     let given = variables.into_iter();
     let given: Vec<_> = given.filter(|(name, _)| name.starts_with(PREFIX)).collect();
     let mut mistakes = Vec::new();
-    let known = VARIABLES.iter().map(|(name, _)| *name).chain([FILE]);
+    let all = || VARIABLES.iter().chain(&gateway::VARIABLES);
+    let known = all().map(|(name, _)| *name).chain([FILE]);
     for (name, _) in &given {
         if !known.clone().any(|it| it == name) {
             let what = match nearest(name, known.clone()) {
@@ -181,7 +194,7 @@ pub(super) fn apply(
             mistakes.push(Place::named(name).mistake("", what));
         }
     }
-    for (name, set) in VARIABLES {
+    for (name, set) in all() {
         let value = given.iter().find(|(it, _)| it == name);
         let Some((_, value)) = value.filter(|(_, it)| !it.is_empty()) else {
             continue;

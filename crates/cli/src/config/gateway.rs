@@ -1,9 +1,13 @@
 //! The settings of `[gateway]`: the addresses of a gateway, the vendor behind it, and its limits.
 
+mod variables;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
+use recount::session::OnExpiry;
 use serde_json::{Value, json};
 
 use super::mistake::{Mistake, Place};
@@ -12,19 +16,23 @@ use super::schema::{self, duration, flag, number, table, text};
 use super::section::{Given, Section, instead_of};
 use super::settings::{AgentSettings, Settings, TlsSettings};
 
+pub(super) use variables::VARIABLES;
+
 /// The terms of calls that a gateway holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldTerms {
     /// The time for which a call may block the model, before it is acknowledged.
     pub(super) inline: Duration,
-    /// The time after which a question counts as denied.
+    /// The time after which a question expires.
     pub(super) at_most: Option<Duration>,
+    /// The effect of an expiry after that time.
+    pub(super) on_expiry: Option<OnExpiry>,
     /// True if nothing is held, and the record has what would have been.
     pub(super) dry_run: bool,
 }
 
 /// The keys of `[gateway]`.
-pub(super) const GATEWAY: [&str; 14] = [
+pub(super) const GATEWAY: [&str; 15] = [
     "listen",
     "tls_listen",
     "tls",
@@ -35,6 +43,7 @@ pub(super) const GATEWAY: [&str; 14] = [
     "vendor_key_file",
     "hold_inline",
     "max_hold",
+    "on_expiry",
     "pass_observed",
     "dry_run",
     "connections",
@@ -70,6 +79,8 @@ pub(crate) struct GatewaySettings {
     pub(crate) hold_inline: Option<Given<Duration>>,
     /// The time after which a held call expires.
     pub(crate) max_hold: Option<Given<Duration>>,
+    /// The effect of an expiry after that time.
+    pub(crate) on_expiry: Option<Given<OnExpiryGiven>>,
     /// True if calls without a policy pass while the journal cannot be written.
     pub(crate) pass_observed: Option<Given<bool>>,
     /// True if nothing is held.
@@ -89,14 +100,51 @@ pub(crate) enum CredentialsGiven {
     Tokens,
 }
 
+impl CredentialsGiven {
+    /// The words for them.
+    pub(super) const EXPECTED: &str = "\"pass_through\" or \"tokens\"";
+}
+
+impl FromStr for CredentialsGiven {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CredentialsGiven, String> {
+        match text {
+            "pass_through" => Ok(CredentialsGiven::PassThrough),
+            "tokens" => Ok(CredentialsGiven::Tokens),
+            _ => Err(format!("expected {}", CredentialsGiven::EXPECTED)),
+        }
+    }
+}
+
+/// The fate of a call that no person answers in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct OnExpiryGiven(pub(crate) OnExpiry);
+
+impl OnExpiryGiven {
+    pub(super) const EXPECTED: &str = "\"deny\" or \"allow\"";
+}
+
+impl FromStr for OnExpiryGiven {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OnExpiryGiven, String> {
+        match text {
+            "deny" => Ok(OnExpiryGiven(OnExpiry::Deny)),
+            "allow" => Ok(OnExpiryGiven(OnExpiry::Allow)),
+            _ => Err(format!("expected {}", OnExpiryGiven::EXPECTED)),
+        }
+    }
+}
+
 /// Reads `[gateway]`.
 pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
     section.only(&GATEWAY);
-    let expected = "\"pass_through\" or \"tokens\"";
-    let credentials = section.value("credentials", expected, |node| match node.text()? {
-        "pass_through" => Some(CredentialsGiven::PassThrough),
-        "tokens" => Some(CredentialsGiven::Tokens),
-        _ => None,
+    let credentials = section.value("credentials", CredentialsGiven::EXPECTED, |node| {
+        node.text()?.parse().ok()
+    });
+    let on_expiry = section.value("on_expiry", OnExpiryGiven::EXPECTED, |node| {
+        node.text()?.parse().ok()
     });
     let tls = section.section("tls").map(|it| reading::tls(&it));
     GatewaySettings {
@@ -110,6 +158,7 @@ pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
         vendor_key_file: section.path("vendor_key_file"),
         hold_inline: section.positive("hold_inline"),
         max_hold: section.positive("max_hold"),
+        on_expiry,
         pass_observed: section.flag("pass_observed"),
         dry_run: section.flag("dry_run"),
         connections: section.number("connections", 1),
@@ -184,6 +233,7 @@ impl Settings {
                 .as_ref()
                 .map_or(recount_gateway::Settings::HOLD_INLINE, |it| it.value),
             at_most: given.max_hold.as_ref().map(|it| it.value),
+            on_expiry: given.on_expiry.as_ref().map(|it| it.value.0),
             dry_run: given.dry_run.as_ref().is_some_and(|it| it.value),
         })
     }
@@ -202,6 +252,7 @@ impl Settings {
         let mut mistakes = self.agent_mistakes(given);
         mistakes.extend(self.address_mistakes(given, service));
         mistakes.extend(key_mistakes(given));
+        mistakes.extend(expiry_mistake(given));
         mistakes
     }
 
@@ -264,6 +315,18 @@ impl Settings {
     }
 }
 
+/// The mistake of a choice that no expiry ever meets.
+fn expiry_mistake(given: &GatewaySettings) -> Option<Mistake> {
+    let choice = given
+        .on_expiry
+        .as_ref()
+        .filter(|_| given.max_hold.is_none())?;
+    Some(choice.mistake(
+        "it says what becomes of a call after max_hold, so expected a max_hold; the key of a \
+         policy file is confirm_on_expiry",
+    ))
+}
+
 fn key_mistakes(given: &GatewaySettings) -> Vec<Mistake> {
     let (env, file) = (&given.vendor_key_env, &given.vendor_key_file);
     let places = env.iter().map(|it| it.mistake(ONLY_FOR_TOKENS));
@@ -323,7 +386,7 @@ pub(super) fn schema() -> Value {
                 "credentials",
                 json!({"enum": ["pass_through", "tokens"]}),
                 "The credentials of clients: pass_through, the default, those of the vendor; or \
-                 tokens, those of `recount token create`.",
+                 tokens, those of `recount token create` and the JWTs of [access.jwt].",
             ),
             (
                 "vendor_key_env",
@@ -345,6 +408,12 @@ pub(super) fn schema() -> Value {
                 duration(),
                 "The time after which a held call expires without an answer; by default that of \
                  its policy.",
+            ),
+            (
+                "on_expiry",
+                json!({"enum": ["deny", "allow"]}),
+                "What becomes of a call after max_hold: deny, the default, or allow: it runs \
+                 although no person allowed it, so the gateway fails open. It needs max_hold.",
             ),
             (
                 "pass_observed",

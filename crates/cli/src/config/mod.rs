@@ -32,7 +32,7 @@ mod traces;
 pub(crate) use access::{jwt, with_identities};
 pub(crate) use agents::{LoadedAgent, load};
 pub(crate) use checks::{approvers, grants, programs, registered};
-pub(crate) use gateway::{CredentialsGiven, GatewaySettings};
+pub(crate) use gateway::{CredentialsGiven, GatewaySettings, OnExpiryGiven};
 pub(crate) use loading::{Config, FILE};
 pub(crate) use mistake::{Mistake, wrong};
 pub(crate) use notify::{Hidden, SinkKind, SinkSettings, silent_routes};

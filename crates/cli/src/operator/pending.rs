@@ -142,6 +142,7 @@ fn as_json(it: &PendingConfirmation, held: &[Value]) -> Members {
         "declaration": it.declaration,
         "requested_at": age::stamp(it.requested_at),
         "expires_at": it.expires_at.map(age::stamp),
+        "on_expiry": it.on_expiry,
         "model_lost_interest": it.model_lost_interest,
         "paused": held,
         "may_allow_for_session": it.may_allow_for_session,

@@ -6,7 +6,7 @@ use super::needs;
 use crate::failures::Failure;
 use crate::terminal::{COLUMNS, Screen, Tone};
 use recount::ledger::{ParentCall, PausedCall, PendingConfirmation};
-use recount::session::Timestamp;
+use recount::session::{OnExpiry, Timestamp};
 use recount_telling::{age, asked, cut, one_line, shown_args};
 
 /// Shows a call that waits for its result from outside.
@@ -96,11 +96,16 @@ pub(crate) fn show(
         Some(at) if at <= now => {
             screen.toned(Tone::Bad, "  expired: an answer no longer counts")?
         }
-        Some(at) => screen.line(&format!(
-            "  expires in {}, {}",
-            age::span(at, now),
-            age::moment(at)
-        ))?,
+        Some(at) => {
+            let (span, moment) = (age::span(at, now), age::moment(at));
+            match it.on_expiry {
+                OnExpiry::Deny => screen.line(&format!("  expires in {span}, {moment}"))?,
+                OnExpiry::Allow => {
+                    let text = format!("  runs without an answer in {span}, {moment}");
+                    screen.toned(Tone::Bad, &text)?;
+                }
+            }
+        }
         None => {}
     }
     if it.model_lost_interest {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
@@ -11,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 
-use crate::program::{Bench, Run};
+use crate::program::{Bench, Run, Started};
 use crate::web::{Reply, Web, request, token};
 
 /// Free ports for both parts of `recount gateway`.
@@ -124,6 +125,99 @@ fn policies_may_name_tools_of_clients() {
 }
 
 #[test]
+fn variables_and_options_override_the_section() {
+    let bench = Bench::new();
+    let section = "[gateway]\nlisten = \"127.0.0.1:1\"\nagent = \"shop\"\n\
+                   upstream = \"ws://127.0.0.1:1\"\n[agents.shop]\n";
+    bench.write("recount.toml", section);
+    let started = |command: &str| {
+        let mut command = bench.command(command);
+        command
+            .env("RECOUNT_SERVE_GATEWAY_LISTEN", "127.0.0.1:0")
+            .env("RECOUNT_SERVE_GATEWAY_UPSTREAM", "ws://127.0.0.1:2")
+            .env("RECOUNT_SERVE_GATEWAY_DRY_RUN", "true")
+            .stdout(Stdio::piped());
+        let web = Web::of(Started::of(command.spawn().unwrap()));
+        let gateway = &web.ready["gateway"];
+        assert_eq!(gateway["dry_run"], true);
+        assert_ne!(gateway["address"], "127.0.0.1:1");
+        (gateway["agent"].clone(), gateway["upstream"].clone())
+    };
+    let serve = "serve --listen 127.0.0.1:0 --json";
+    assert_eq!(started(serve), (json!("shop"), json!("ws://127.0.0.1:2")));
+    let options = format!("{FREE} --json --upstream ws://127.0.0.1:3");
+    assert_eq!(
+        started(&options),
+        (json!("shop"), json!("ws://127.0.0.1:3"))
+    );
+    // They make a gateway where the file has none.
+    bench.write("recount.toml", "");
+    assert_eq!(
+        started(serve),
+        (json!("gateway"), json!("ws://127.0.0.1:2"))
+    );
+}
+
+#[test]
+fn variables_and_options_are_checked_as_the_section() {
+    let bench = Bench::new();
+    let of = |name: &str, value: &str| {
+        let output = bench.command("check").env(name, value).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (name, value, expected) in [
+        ("HOLD_INLINE", "0s", "expected a time longer than 0"),
+        (
+            "CREDENTIALS",
+            "token",
+            "expected \"pass_through\" or \"tokens\"",
+        ),
+        (
+            "CREDENTIALS",
+            "tokens",
+            "expected the vendor's key in vendor_key_env",
+        ),
+        ("CONNECTIONS", "0", "expected a whole number from 1 on"),
+        ("PASS_OBSERVED", "yes", "expected true or false"),
+        ("TLS_LISTEN", "127.0.0.1:0", "expected a certificate"),
+        (
+            "LISTN",
+            "127.0.0.1:0",
+            "did you mean RECOUNT_SERVE_GATEWAY_LISTEN?",
+        ),
+    ] {
+        let name = format!("RECOUNT_SERVE_GATEWAY_{name}");
+        let listed = of(&name, value);
+        let mistake = listed.lines().find(|it| it.contains(&format!("{name}: ")));
+        assert!(
+            mistake.is_some_and(|it| it.contains(expected)),
+            "{name}: {listed}"
+        );
+    }
+    assert_eq!(of("RECOUNT_SERVE_GATEWAY_KEEP", "2h"), "");
+    for (options, expected) in [
+        ("--hold-inline 0s", "longer than 0"),
+        ("--max-hold soon", "invalid value 'soon' for '--max-hold"),
+        (
+            "--credentials token",
+            "expected \"pass_through\" or \"tokens\"",
+        ),
+        ("--connections 0", "invalid value '0' for '--connections"),
+        (
+            "--keep 1h --vendor-key-env PATH",
+            "--vendor-key-env: this needs credentials",
+        ),
+        (
+            "--credentials tokens --vendor-key-env RECOUNT_NO_SUCH_VARIABLE --pass-observed",
+            "--vendor-key-env: expected a variable with the vendor's key",
+        ),
+    ] {
+        let run = bench.run(&format!("{FREE} {options}")).ends_with(2);
+        assert!(run.err.contains(expected), "{options}: {run:?}");
+    }
+}
+
+#[test]
 fn mistakes_of_the_section_have_their_lines() {
     let bench = Bench::new();
     let of = |section: &str| {
@@ -181,6 +275,14 @@ fn mistakes_of_the_section_have_their_lines() {
         (
             "hold_inline = \"0s\"",
             "recount.toml:2:15: gateway.hold_inline: expected a time longer than 0",
+        ),
+        (
+            "on_expiry = \"allow\"",
+            "recount.toml:2:13: gateway.on_expiry: it says what becomes of a call after max_hold",
+        ),
+        (
+            "max_hold = \"5m\"\non_expiry = \"run\"",
+            "recount.toml:3:13: gateway.on_expiry: expected \"deny\" or \"allow\"",
         ),
         (
             "tls = { certificate = \"nope.pem\" }",

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use futures_util::{SinkExt, StreamExt};
 use recount::live::wire::{ClientMessage, Setup};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
@@ -185,6 +187,99 @@ fn tokens_open_the_gateway_in_place_of_the_vendors_key() {
                 .contains(text)
         );
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn jwts_open_the_gateway_with_the_grants_of_their_roles() {
+    use crate::identities::{FOREIGN, JWKS, JWT, TOKEN};
+    let bench = Bench::new();
+    bench.write("jwks.json", JWKS);
+    let role = "role = \"client\"\nmodels = [\"models/live\"]\n";
+    let issuer = JWT
+        .replace("role = \"approver\"\n", role)
+        .replace("journal = \"j\"\n", "");
+    bench.write("recount.toml", &issuer);
+    bench.write("vendor-key", "AIzaTheVendors\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(bench.path("vendor-key"), mode).unwrap();
+    let (web, _simulator) = start(
+        &bench,
+        "--journal j --credentials tokens --vendor-key-file vendor-key",
+    );
+    let address = web.ready["gateway"]["address"].as_str().unwrap().to_owned();
+    let opened = async |token: &str, tenant: &'static str| {
+        let mut request = format!("ws://{address}{PATH}")
+            .into_client_request()
+            .unwrap();
+        let headers = request.headers_mut();
+        headers.insert("x-goog-api-key", token.parse().unwrap());
+        headers.insert("x-recount-label-tenant", tenant.parse().unwrap());
+        match connect_async(request).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("expected a response, found {error}"),
+        }
+    };
+    runtime().block_on(async {
+        assert_eq!(opened(FOREIGN, "acme").await.unwrap_err(), 401);
+        assert_eq!(opened(TOKEN, "globex").await.unwrap_err(), 403);
+        let setup = |model: &str, tool: &str| {
+            let tools = json!([{"functionDeclarations": [{"name": tool}]}]);
+            json!({"setup": {"model": model, "tools": tools}})
+        };
+        let mut socket = opened(TOKEN, "acme").await.unwrap();
+        send(&mut socket, &setup("models/live", "refund")).await;
+        until(&mut socket, "setupComplete").await;
+        for (model, tool) in [("models/pro", "refund"), ("models/live", "wipe")] {
+            let mut socket = opened(TOKEN, "acme").await.unwrap();
+            send(&mut socket, &setup(model, tool)).await;
+            assert_eq!(closed(&mut socket).await, CloseCode::Policy);
+        }
+    });
+    // The record of a connection follows its setup.
+    web.ask_to_end();
+    assert!(web.program.ends_well());
+    assert!(!has(&bench.path("j"), TOKEN));
+    assert!(
+        has(&bench.path("j"), "models/live"),
+        "the search finds what is there"
+    );
+}
+
+#[test]
+fn vendor_that_is_down_is_logged_once() {
+    let bench = Bench::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let vendor = free.local_addr().unwrap();
+    drop(free);
+    let log = bench.path("log");
+    let command = format!(
+        "gateway --listen 127.0.0.1:0 --api-listen 127.0.0.1:0 --upstream ws://{vendor} --json"
+    );
+    let mut command = bench.command(&command);
+    let command = command.stdout(Stdio::piped());
+    let command = command.stderr(fs::File::create(&log).unwrap());
+    let web = Web::of(Started::of(command.spawn().unwrap()));
+    runtime().block_on(async {
+        for _ in 0..5 {
+            assert_eq!(refusal(&web, "key").await, 502);
+        }
+        let vendor = TcpListener::bind(vendor).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = vendor.accept().await {
+                drop(tokio_tungstenite::accept_async(stream).await);
+            }
+        });
+        for _ in 0..2 {
+            connect(&web, "key").await.unwrap();
+        }
+    });
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|it| it.contains("vendor")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("the vendor cannot be reached") && lines[0].contains("attempts=1"));
+    assert!(lines[1].contains("can be reached again") && lines[1].contains("attempts=5"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ role = "viewer"
 agents = ["support"]
 "#;
 
-const JWT: &str = r#"
+pub(crate) const JWT: &str = r#"
 journal = "j"
 [access.jwt]
 issuer = "https://login.example"
@@ -36,11 +36,11 @@ tools = ["refund"]
 "#;
 
 /// The public key of the tokens below. Their private key was not kept.
-const JWKS: &str = r#"{"keys":[{"kty":"OKP","kid":"test","use":"sig","crv":"Ed25519",
+pub(crate) const JWKS: &str = r#"{"keys":[{"kty":"OKP","kid":"test","use":"sig","crv":"Ed25519",
 "x":"b7jk2HKIgTIJMnilVxXJWhlVFR4ZrPEEZOaxaMhUTsk"}]}"#;
 
 /// A token of ada for `recount`, valid until 2100, signed with Ed25519.
-const TOKEN: &str = concat!(
+pub(crate) const TOKEN: &str = concat!(
     "eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QiLCJ0eXAiOiJhdCtqd3QifQ.eyJpc3MiOiJodHRwczovL2xvZ",
     "2luLmV4YW1wbGUiLCJhdWQiOiJyZWNvdW50Iiwic3ViIjoiYWRhIiwiZXhwIjo0MTAyNDQ0ODAwLCJyb2xlc",
     "yI6WyJhY21lLXN1cHBvcnQiXSwiZ3JvdXBzIjpbInN0YWZmIl19.NtQCaig9yjQGMsbfZXoY2_q0QhV3sdmq",
@@ -48,7 +48,7 @@ const TOKEN: &str = concat!(
 );
 
 /// The same for another audience.
-const FOREIGN: &str = concat!(
+pub(crate) const FOREIGN: &str = concat!(
     "eyJhbGciOiJFZERTQSIsImtpZCI6InRlc3QiLCJ0eXAiOiJhdCtqd3QifQ.eyJpc3MiOiJodHRwczovL2xvZ",
     "2luLmV4YW1wbGUiLCJhdWQiOiJiaWxsaW5nIiwic3ViIjoiYWRhIiwiZXhwIjo0MTAyNDQ0ODAwLCJyb2xlc",
     "yI6WyJhY21lLXN1cHBvcnQiXSwiZ3JvdXBzIjpbInN0YWZmIl19.Bjm0bcYdb8R0iZtIukkZLFk2ghjf75Za",

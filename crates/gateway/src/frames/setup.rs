@@ -47,6 +47,18 @@ pub(crate) struct Declared {
     pub(crate) behavior: Option<String>,
 }
 
+impl Declared {
+    /// The size of its texts, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let description = self.description.as_ref().map_or(0, String::len);
+        let parameters = self
+            .parameters
+            .as_ref()
+            .map_or(0, |it| it.to_string().len());
+        self.name.len() + description + parameters
+    }
+}
+
 impl fmt::Debug for Declared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Declared")

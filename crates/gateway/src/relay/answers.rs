@@ -45,4 +45,10 @@ impl Answers {
         }
         answer.map(|it| it.message)
     }
+
+    /// Takes the newest answer to a call.
+    pub(super) fn take_last(&mut self, call: Seq) -> Option<Answer> {
+        let at = self.0.iter().rposition(|it| it.call == call)?;
+        self.0.remove(at)
+    }
 }

@@ -16,26 +16,36 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use recount::engine::RelayOrder;
 use recount::live::Told;
 use recount::session::{Json, Seq};
+use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::answers::{Answer, Answers};
-use super::known::{Entry, Known, State, Waiting};
-use super::messages::{has_args, like, refusal, to_client, to_vendor};
+use super::known::{Delivery, Entry, Known, Record, State, Waiting};
+use super::messages::{has_args, like, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
 use crate::frames::responses::{DividedResponses, Response};
 use crate::sessions::Start;
 
 /// The maximum number of calls of a connection that are known at the same time. A session refuses
 /// calls beyond 1,000 open ones itself; the rest is room for those that ended.
-const KNOWN_MAX: usize = 4_096;
+pub(super) const KNOWN_MAX: usize = 4_096;
+
+/// The size of a call's text, in bytes, from which it counts as large.
+const LARGE: usize = 4 << 10;
+
+/// The maximum size of large texts of calls that are held, in bytes. Others are written anew from
+/// their record.
+const TEXTS_MAX: usize = 4 << 20;
 
 /// An act that follows from a message, an answer or an order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Act {
     /// The client gets a message.
     ToClient(Message),
-    /// The vendor gets a message.
+    /// The vendor gets a message of the client.
     ToVendor(Message),
+    /// The vendor gets a message of the gateway or of the session.
+    Own(Message),
     /// The session gets the result of a call that the client has.
     Return {
         /// The start that the client holds.
@@ -57,13 +67,15 @@ pub(crate) struct Calls {
     pub(crate) named: Option<BTreeSet<String>>,
     /// True if nothing is held.
     pub(crate) dry_run: bool,
-    waiting: VecDeque<Waiting>,
-    known: BTreeMap<Seq, Known>,
-    answers: Answers,
+    /// True if the session has stopped.
+    pub(super) is_stopped: bool,
+    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) known: BTreeMap<Seq, Known>,
+    pub(super) answers: Answers,
     /// The calls whose answer has passed to the vendor before the session said it.
-    answered: BTreeSet<Seq>,
+    pub(super) answered: BTreeSet<Seq>,
     /// The ids and tools of calls that passed before they were on record.
-    unrecorded: BTreeSet<(Option<String>, String)>,
+    pub(super) unrecorded: BTreeSet<(Option<String>, String)>,
     /// The number of calls that passed before they were on record.
     pub(crate) passed_unrecorded: u64,
 }
@@ -128,8 +140,13 @@ impl Calls {
         });
     }
 
-    /// Follows an order of the session.
-    pub(crate) fn follow(&mut self, order: RelayOrder, acts: &mut Vec<Act>) {
+    /// Follows an order of the session. Returns the report that is due once the vendor has read a
+    /// message of it.
+    pub(crate) fn follow(
+        &mut self,
+        order: RelayOrder,
+        acts: &mut Vec<Act>,
+    ) -> Option<oneshot::Sender<()>> {
         match order {
             RelayOrder::Received { call, id, tool } => self.received(call, id, tool),
             RelayOrder::Deliver {
@@ -146,12 +163,11 @@ impl Calls {
                 told,
                 written,
             } => {
-                acts.extend(self.said(message, told).map(Act::ToVendor));
-                // The writer of the session goes on. What is lost with the connection is known to
-                // the session by its end.
-                let _ = written.send(());
+                acts.extend(self.said(message, told));
+                return Some(written);
             }
         }
+        None
     }
 
     fn received(&mut self, call: Seq, id: Option<String>, tool: String) {
@@ -161,16 +177,8 @@ impl Calls {
             entry.call = Some(call);
             entry.text.clone()
         });
-        self.known.insert(
-            call,
-            Known {
-                id,
-                name: tool,
-                text,
-                state: State::Held,
-                is_ended: false,
-            },
-        );
+        let text = text.filter(|it| it.len() < LARGE || self.has_room_for_text());
+        self.known.insert(call, Known::held(id, tool, text));
         if self.known.len() > KNOWN_MAX {
             let over = self.known.iter().find(|(_, it)| it.is_over());
             let over = over.map(|(call, _)| *call);
@@ -191,15 +199,24 @@ impl Calls {
             return;
         }
         // A call of an earlier connection has no text here.
-        let known = self.known.entry(start.call).or_insert_with(|| Known {
-            id,
-            name,
-            text: None,
-            state: State::Held,
-            is_ended: false,
-        });
-        let text = known.deliver(start, &args);
-        acts.extend(text.map(|it| Act::ToClient(to_client(&[it]))));
+        let known = self.known.entry(start.call);
+        let known = known.or_insert_with(|| Known::held(id, name, None));
+        match known.deliver(start, &args) {
+            Some(Delivery::Text(text)) => acts.push(Act::ToClient(to_client(&[text]))),
+            Some(Delivery::Answered(response)) => acts.push(Act::Return {
+                start,
+                response,
+                is_interim: false,
+            }),
+            None => {}
+        }
+    }
+
+    /// True if the text of another large call is kept.
+    fn has_room_for_text(&self) -> bool {
+        let texts = self.known.values().filter_map(|it| it.text.as_ref());
+        let large = texts.map(String::len).filter(|it| *it >= LARGE);
+        large.sum::<usize>() < TEXTS_MAX
     }
 
     /// Handles a message whose calls are all on record now.
@@ -256,8 +273,24 @@ impl Calls {
                         });
                     }
                 }
-                Some((start, args)) => texts.extend(known.deliver(start, &args)),
-                None if is_free && !is_given => texts.extend(known.text.take()),
+                Some((start, args)) => {
+                    if let Some(Delivery::Text(text)) = known.deliver(start, &args) {
+                        texts.push(text);
+                    }
+                }
+                None if is_given => {
+                    // The session judges it otherwise by now, and releases it later or never.
+                    if entry.answer.is_some()
+                        && let Some(call) = entry.call
+                    {
+                        self.answered.insert(call);
+                    }
+                    known.state = State::Passed(entry.answer);
+                }
+                None if is_free => {
+                    texts.extend(known.text.take());
+                    known.state = State::Passed(None);
+                }
                 None => {}
             }
             if is_given {
@@ -271,63 +304,18 @@ impl Calls {
         }
     }
 
-    /// Passes the calls that no policy names, although they are not on record yet.
-    pub(crate) fn pass_unrecorded(&mut self, acts: &mut Vec<Act>) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        for waiting in &mut waiting {
-            let free = |it: &Entry| !it.is_passed && !it.is_piece && !self.is_hidden(&it.name);
-            if waiting.entries.iter().all(free)
-                && let Some(whole) = waiting.whole.take()
-            {
-                waiting.rest = None;
-                acts.push(Act::ToClient(whole));
-            } else {
-                acts.extend(waiting.rest.take().map(Act::ToClient));
-                let calls = waiting.entries.iter().filter(|it| free(it));
-                let texts: Vec<&str> = calls.map(|it| it.text.as_str()).collect();
-                if !texts.is_empty() {
-                    acts.push(Act::ToClient(to_client(&texts)));
-                }
-            }
-            let passed: Vec<bool> = waiting.entries.iter().map(free).collect();
-            for (entry, _) in waiting.entries.iter_mut().zip(passed).filter(|(_, it)| *it) {
-                entry.is_passed = true;
-                self.passed_unrecorded += 1;
-                self.unrecorded
-                    .insert((entry.id.clone(), entry.name.clone()));
-            }
-        }
-        self.waiting = waiting;
-        while self.unrecorded.len() > KNOWN_MAX {
-            self.unrecorded.pop_first();
-        }
-    }
-
-    /// Answers the calls that cannot be recorded any more, because the session is gone.
-    pub(crate) fn refuse_unrecorded(&mut self, acts: &mut Vec<Act>) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let rests = waiting.iter_mut().filter_map(|it| it.rest.take());
-        acts.extend(rests.map(Act::ToClient));
-        let entries = waiting.into_iter().flat_map(|it| it.entries);
-        for entry in entries.filter(|it| !it.is_passed) {
-            acts.push(Act::ToVendor(refusal(entry.id, &entry.name)));
-        }
-        let held = self.known.iter_mut();
-        for (_, known) in held.filter(|(_, it)| matches!(it.state, State::Held)) {
-            if known.text.take().is_some() {
-                acts.push(Act::ToVendor(refusal(known.id.clone(), &known.name)));
-            }
-        }
-    }
-
     /// Returns the cancellation of the calls that the client has, of those that the vendor cancels.
     pub(crate) fn cancelled(&mut self, ids: &[String]) -> Vec<String> {
         let has = |id: &&String| {
             let mut known = self.known.values().rev();
             let known = known.find(|it| it.id.as_ref() == Some(*id));
-            known.is_some_and(|it| !matches!(it.state, State::Held))
+            let mut unrecorded = self.unrecorded.iter();
+            known.is_some_and(Known::was_given)
+                || unrecorded.any(|(it, _)| it.as_ref() == Some(*id))
         };
         let given: Vec<String> = ids.iter().filter(has).cloned().collect();
+        let is_given = |id: &Option<String>| id.as_ref().is_some_and(|it| given.contains(it));
+        self.unrecorded.retain(|(id, _)| !is_given(id));
         for known in self.known.values_mut() {
             if known.id.as_ref().is_some_and(|id| given.contains(id)) {
                 known.end();
@@ -371,13 +359,18 @@ impl Calls {
                 }
                 continue;
             };
+            let name = self.known.get(&start.call).map(|it| it.name.clone());
+            let is_held = name.is_some_and(|it| self.is_held(&it));
             if let Some(known) = self.known.get_mut(&start.call)
                 && !is_interim
             {
                 known.end();
+                match is_held {
+                    true => known.record = Record::Awaited,
+                    false => known.tell(),
+                }
             }
-            let is_held = self.known.get(&start.call).map(|it| it.name.clone());
-            if is_held.is_some_and(|name| self.is_held(&name)) {
+            if is_held {
                 self.answers.keep(Answer {
                     call: start.call,
                     response: json.clone(),
@@ -413,41 +406,12 @@ impl Calls {
         unknown
     }
 
-    /// True if the response is for a call that passed before it was on record. Its answer is kept
-    /// for the record.
-    fn answers_unrecorded(
-        &mut self,
-        response: &Response<'_>,
-        json: Json,
-        is_interim: bool,
-    ) -> bool {
-        let name = response.name.clone().unwrap_or_default();
-        let key = (response.id.clone(), name);
-        if !self.unrecorded.contains(&key) {
-            return false;
-        }
-        if is_interim {
-            return true;
-        }
-        self.unrecorded.remove(&key);
-        let mut entries = self.waiting.iter_mut().flat_map(|it| &mut it.entries);
-        let entry = entries.find(|it| it.is_passed && it.id == key.0 && it.name == key.1);
-        if let Some(entry) = entry {
-            entry.answer = Some(json);
-        }
-        true
-    }
-
     /// Finds the call that a response is for, if the client has it and it waits for an answer.
     fn start_of(&self, response: &Response<'_>) -> Option<Start> {
         let mut known = self.known.values();
-        let is_for = |it: &&Known| match &response.id {
-            Some(id) => it.id.as_ref() == Some(id),
-            None => it.id.is_none() && Some(&it.name) == response.name.as_ref(),
-        };
         known.find_map(|it| match it.state {
-            State::Delivered(start) if is_for(&it) => Some(start),
-            State::Held | State::Delivered(_) | State::Over => None,
+            State::Delivered(start) if it.is_for(response) => Some(start),
+            State::Held | State::Passed(_) | State::Delivered(_) | State::Over => None,
         })
     }
 
@@ -455,19 +419,29 @@ impl Calls {
     ///
     /// The client's own text goes out if it says the same. An observed call that the client has
     /// answered needs none: its answer has passed.
-    fn said(&mut self, message: String, told: Option<Told>) -> Option<Message> {
+    fn said(&mut self, message: String, told: Option<Told>) -> Option<Act> {
         let Some(told) = told else {
-            return Some(Message::text(message));
+            return Some(Act::Own(Message::text(message)));
         };
         let is_of_client = !self.is_hosted(&told.tool);
         let answer = self.answers.take(&told, &message);
         let is_over = self.answered.contains(&told.call);
         let is_free = self.dry_run && self.known.contains_key(&told.call);
+        if let Some(known) = self.known.get_mut(&told.call) {
+            known.is_told = true;
+            if !told.is_interim {
+                known.has_outcome = true;
+                known.record = Record::None;
+            }
+        }
         if is_of_client && (is_over || is_free) {
             return None;
         }
         let same = answer.filter(|_| !told.as_conversation);
-        Some(same.unwrap_or_else(|| Message::text(message)))
+        Some(match same {
+            Some(same) => Act::ToVendor(same),
+            None => Act::Own(Message::text(message)),
+        })
     }
 
     /// Returns the calls that the client has and has not answered, when its connection ends.
@@ -475,7 +449,7 @@ impl Calls {
         let known = self.known.values();
         let left = known.filter_map(|it| match (&it.id, &it.state) {
             (Some(id), State::Delivered(start)) => Some((id.clone(), *start)),
-            (_, State::Held | State::Delivered(_) | State::Over) => None,
+            (_, State::Held | State::Passed(_) | State::Delivered(_) | State::Over) => None,
         });
         left.collect()
     }

@@ -1,8 +1,8 @@
 //! Messages that a relay makes itself, and comparisons of those that it got.
 
 use recount::session::Json;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::frames::calls::frame_of;
@@ -60,13 +60,57 @@ pub(super) fn like(message: &Message, text: String) -> Message {
     }
 }
 
-pub(super) fn refusal(id: Option<String>, name: &str) -> Message {
-    let error = "the call could not be recorded, so it did not run";
-    let mut response = serde_json::json!({"name": name, "response": {"error": error}});
-    if let (Some(id), Some(response)) = (id, response.as_object_mut()) {
-        response.insert("id".to_owned(), id.into());
-    }
-    let message = serde_json::json!({"toolResponse": {"functionResponses": [response]}});
+/// The end of a call for which the session does not speak, because it has stopped.
+pub(super) enum Unanswered<'a> {
+    /// It did not run.
+    NotRun,
+    /// It ran, or may have run, and its result is not known.
+    Unknown,
+    /// The client has returned this.
+    Returned(&'a Json),
+}
+
+/// Returns the message to the vendor about such a call.
+///
+/// A call takes one response. After an acknowledgement the message is text of the conversation, in
+/// the form of the session's own.
+pub(super) fn unanswered(
+    id: Option<&str>,
+    name: &str,
+    is_told: bool,
+    ending: Unanswered<'_>,
+) -> Message {
+    let error = |kind: &str, words: &str| json!({"error": words, "kind": kind});
+    let (ended, response) = match ending {
+        Unanswered::NotRun => {
+            let words = "the call could not be recorded, so it did not run";
+            ("not run", error("not_recorded", words))
+        }
+        Unanswered::Unknown => {
+            let words = "the call was started, and its result could not be recorded; whether it \
+                         took effect is unknown";
+            ("unknown", error("unknown_outcome", words))
+        }
+        Unanswered::Returned(response) => ("returned", response.to_value()),
+    };
+    let message = match is_told {
+        true => {
+            let id = id.unwrap_or_default();
+            let text = format!(
+                "[tool outcome] Your earlier call of {name} ({id}) has an outcome: {ended}. \
+                 Response: {response}"
+            );
+            let turn = json!({"role": "user", "parts": [{"text": text}]});
+            json!({"clientContent": {"turns": [turn], "turnComplete": true}})
+        }
+        false => {
+            let mut answer = json!({"name": name, "response": response});
+            if let (Some(id), Some(answer)) = (id, answer.as_object_mut()) {
+                answer.insert("id".to_owned(), id.into());
+            }
+            json!({"toolResponse": {"functionResponses": [answer]}})
+        }
+    };
     Message::text(message.to_string())
 }
 

@@ -1,17 +1,26 @@
 //! The relay of one client: one task, which owns both sockets.
 //!
 //! Each direction has one bounded queue in order. Messages without calls pass at once. Read `task`
-//! first. `calls` decides what becomes of a call's message, `known` has the calls, `answers` what
-//! clients said of them, and `messages` makes messages of the gateway's own. `session` is the way
-//! to the engine, `line` one direction.
+//! first; `setup` is its begin, `ends` its end. `passing` has the vendor's messages, `from_client`
+//! the client's. `calls` decides what becomes of a call's message, `known` has the calls, `answers`
+//! what clients said of them, `unrecorded` those that no record has, and `messages` makes messages
+//! of the gateway's own. `session` is the way to the engine, with `reports` and `copies`; `line` is
+//! one direction, and `proofs` says what the vendor has read of it.
 
 mod answers;
 mod calls;
+mod copies;
+mod ends;
+mod from_client;
 mod known;
 mod line;
 mod messages;
 mod passing;
+mod proofs;
+mod reports;
 mod session;
+mod setup;
 mod task;
+mod unrecorded;
 
 pub(crate) use task::{Client, Halves, Relay, Request, Shared};

@@ -1,71 +1,72 @@
-//! The passage of messages from one side to the other, and what the session hears of them.
+//! The passage of the vendor's messages to the client, and the events of the session.
 
 use std::time::Duration;
 
-use tokio::sync::mpsc::OwnedPermit;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::oneshot;
 use tokio::time::sleep;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use recount::live::wire::ServerMessage;
-use recount::session::Json;
 use recount::session::ResumptionHandle;
 
 use super::calls::Act;
+use super::ends::End;
 use super::messages::like;
-use super::session::{self, Report};
-use super::task::{End, Event, Relay};
+use super::reports::Report;
+use super::session::{self, Settled};
+use super::task::{Event, Relay};
 use crate::frames::FrameError;
 use crate::frames::calls::{DividedFrame, cancellation, split};
-use crate::frames::client::{ClientFrame, text_of, user_text};
-use crate::frames::declaring::with_tools;
-use crate::frames::responses::{Response, split_responses};
-use crate::frames::setup::ContextUpdate;
-use crate::frames::turns::{answered_in_turns, without_calls};
-use crate::frames::vendor::VendorFrame;
-use crate::frames::{client, vendor};
+use crate::frames::client::text_of;
+use crate::frames::turns::without_calls;
+use crate::frames::vendor::{self, VendorFrame};
 use crate::places::PlaceKey;
 
 /// The time for the record of a call, after which the journal counts as one that cannot be written.
 const RECORD_MAX: Duration = Duration::from_secs(2);
 
-type Received = Option<Result<Message, Error>>;
+pub(super) type Received = Option<Result<Message, Error>>;
 
 impl Relay {
     /// True if the vendor is read: the client takes what comes, and a call can be handed on.
     pub(super) fn may_read_vendor(&self) -> bool {
-        let can_hand_on = self.channels.as_ref().is_none_or(|it| it.has_room());
-        self.to_client.has_room() && can_hand_on && self.declaring.is_none()
+        let channels = self.channels.as_ref();
+        let can_hand_on = self.is_unrecorded || channels.is_none_or(|it| it.copies.has_room());
+        // A call that the vendor sends may cause an answer that it does not take.
+        self.to_client.has_room() && can_hand_on && self.to_vendor.has_room_for_own()
     }
 
     /// True if the client is read: the vendor takes what comes, and answers can be reported.
     pub(super) fn may_read_client(&self) -> bool {
-        let can_report = self
-            .channels
-            .as_ref()
-            .is_none_or(|it| it.reports.capacity() > 0);
-        self.to_vendor.has_room() && can_report && self.unreported.is_empty()
+        self.to_vendor.has_room() && (self.is_unrecorded || self.reports.have_room())
     }
 
     pub(super) fn of_session(&mut self, event: Event) {
-        let mut acts = Vec::new();
+        let (mut acts, mut written) = (Vec::new(), None);
         match event {
             Event::Opened(session) => {
                 self.session = Some(session);
-                self.shared.sessions.enter(session, &self.cut);
             }
-            Event::Order(order) => self.calls.follow(*order, &mut acts),
+            Event::Order(order) => written = self.calls.follow(*order, &mut acts),
             Event::Stopped => {
                 self.is_unrecorded = true;
-                self.give_up(&mut acts);
+                // A session that goes on with another connection answers its calls there.
+                if !self.cut.is_cancelled() {
+                    self.give_up(&mut acts);
+                    self.calls.stopped(&mut acts);
+                }
+            }
+            Event::Settled(Settled { call, record }) => {
+                self.calls.settled(call, record, &mut acts);
             }
         }
         if !self.calls.has_waiting() {
             self.overdue = None;
         }
         self.perform(acts);
+        if let Some(written) = written {
+            let ping = self.proofs.ask(written);
+            self.to_vendor.push_own(ping);
+        }
     }
 
     /// Handles calls that can no longer be recorded.
@@ -83,7 +84,7 @@ impl Relay {
         self.perform(acts);
     }
 
-    fn perform(&mut self, acts: Vec<Act>) {
+    pub(super) fn perform(&mut self, acts: Vec<Act>) {
         let passed = std::mem::take(&mut self.calls.passed_unrecorded);
         if passed > 0 {
             self.shared.gaps.add(passed);
@@ -92,6 +93,7 @@ impl Relay {
             match act {
                 Act::ToClient(message) => self.to_client.push(message),
                 Act::ToVendor(message) => self.to_vendor.push(message),
+                Act::Own(message) => self.to_vendor.push_own(message),
                 Act::Return {
                     start,
                     response,
@@ -107,34 +109,16 @@ impl Relay {
 
     /// Reports to the session. A client is read only while there is room for a report, but one of
     /// its messages may have many.
-    fn report(&mut self, report: Report) {
-        let Some(channels) = &self.channels else {
-            return;
-        };
-        let report = match channels.reports.try_reserve() {
-            Ok(room) if self.unreported.is_empty() => return room.send(Box::new(report)),
-            Ok(_) | Err(TrySendError::Full(())) => report,
-            Err(TrySendError::Closed(())) => return lost_report(),
-        };
-        self.unreported.push_back(report);
-    }
-
-    /// Reports what there was no room for.
-    pub(super) fn report_next(&mut self, room: Option<OwnedPermit<Box<Report>>>) {
-        match (room, self.unreported.pop_front()) {
-            (Some(room), Some(report)) => drop(room.send(Box::new(report))),
-            (Some(_), None) => {}
-            (None, _) => {
-                self.unreported.clear();
-                lost_report();
-            }
+    pub(super) fn report(&mut self, report: Report) {
+        if !self.reports.add(report) {
+            tracing::warn!("a report of a client does not reach its session");
         }
     }
 
     /// Hands a copy to the session. Returns its number.
     fn copy(&mut self, text: &str) -> Option<u64> {
         let channels = self.channels.as_ref()?;
-        match channels.copy(text) {
+        match channels.copies.add(text, self.reports.added()) {
             true => {
                 self.copies += 1;
                 Some(self.copies)
@@ -155,25 +139,30 @@ impl Relay {
 
     /// Opens the session of the connection, once.
     fn open_session(&mut self) {
-        if let Some(wanted) = self.wanted.take() {
+        if let (Some(wanted), Some(reported)) = (self.wanted.take(), self.reported.take()) {
             // Before the first order: calls of an earlier connection may be released at once.
             self.know_policies();
-            let shared = &self.shared;
-            self.channels = Some(session::open(&shared.engine, &shared.index, wanted));
+            let (cut, recorded) = (self.cut.clone(), self.reports.recorded());
+            let channels = session::open(&self.shared, wanted, cut, recorded, reported);
+            self.channels = Some(channels);
         }
     }
 
     pub(super) fn take_from_vendor(&mut self, message: Received) -> Option<End> {
         let message = match message {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return Some(End::VendorLost(error.to_string())),
+            Some(Err(error)) => return Some(End::of_vendor(&error)),
             None => return Some(End::VendorLost("the connection ended".to_owned())),
         };
         let bytes = match &message {
             Message::Text(text) => text.as_bytes(),
             Message::Binary(bytes) => bytes,
             Message::Close(frame) => return Some(End::Vendor(frame.clone())),
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+            Message::Pong(payload) => {
+                self.proofs.pong(payload);
+                return None;
+            }
+            Message::Ping(_) | Message::Frame(_) => return None,
         };
         match vendor::look(bytes) {
             VendorFrame::Passing => self.to_client.push(message),
@@ -213,7 +202,7 @@ impl Relay {
             return;
         }
         let channels = self.channels.as_ref();
-        if channels.is_some_and(|it| it.has_room_for_others()) {
+        if channels.is_some_and(|it| it.copies.has_room_for_others()) {
             self.copy(text);
         } else {
             self.dropped += 1;
@@ -292,128 +281,6 @@ impl Relay {
             self.overdue = Some(Box::pin(sleep(RECORD_MAX)));
         }
     }
-
-    pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
-        let message = match message {
-            Some(Ok(message)) => message,
-            Some(Err(error)) => return Some(End::ClientLost(error.to_string())),
-            None => return Some(End::ClientLost("the connection ended".to_owned())),
-        };
-        let bytes = match &message {
-            Message::Text(text) => text.as_bytes(),
-            Message::Binary(bytes) => bytes,
-            Message::Close(frame) => return Some(End::Client(frame.clone())),
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
-        };
-        let class = client::look(bytes);
-        let text = || text_of(bytes).unwrap_or_default();
-        match class {
-            ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
-            ClientFrame::RealtimeText | ClientFrame::Content => {
-                let answered = match answered_in_turns(text()) {
-                    Ok(answered) => answered,
-                    Err(problem) => return Some(malformed(&problem)),
-                };
-                if answered.iter().any(|id| self.calls.is_withheld(id)) {
-                    tracing::warn!("a client answered a call in its content that it does not have");
-                    return None;
-                }
-                if let Some(said) = user_text(text()) {
-                    self.report(Report::Said(said));
-                }
-                self.to_vendor.push(message);
-            }
-            ClientFrame::Setup => {
-                return Some(End::Own(CloseCode::Invalid, "expected one setup, got two"));
-            }
-            ClientFrame::ContextUpdate => {
-                let text = text().to_owned();
-                return self.declare(message, &text);
-            }
-            ClientFrame::ToolResponse => {
-                let message = message.clone();
-                let text = text().to_owned();
-                return self.answer(message, &text);
-            }
-            ClientFrame::Malformed(problem) => return Some(malformed(&problem)),
-        }
-        None
-    }
-
-    /// Passes on a change of the client's tools, with the agent's own tools.
-    fn declare(&mut self, message: Message, text: &str) -> Option<End> {
-        let update = match ContextUpdate::read(text) {
-            Ok(update) => update,
-            Err(problem) => return Some(malformed(&problem)),
-        };
-        let Some(declared) = update.declared else {
-            self.to_vendor.push(message);
-            return None;
-        };
-        if let Err(end) = self.may_declare(&declared) {
-            return Some(end);
-        }
-        let hosted = self.hosted(&self.model, &declared);
-        let changed = match with_tools(text, &hosted) {
-            Ok(changed) => changed,
-            Err(problem) => return Some(malformed(&problem)),
-        };
-        self.to_vendor.push(match hosted.is_empty() {
-            true => message,
-            false => like(&message, changed),
-        });
-        let names = hosted.iter().filter_map(|it| it["name"].as_str());
-        self.calls.hosted = names.map(str::to_owned).collect();
-        if let Some(wanted) = &mut self.wanted {
-            wanted.tools = declared;
-            return None;
-        }
-        let (counts, is_declared) = oneshot::channel();
-        self.report(Report::Tools(declared, counts));
-        self.declaring = self.channels.is_some().then_some(is_declared);
-        None
-    }
-
-    fn answer(&mut self, message: Message, text: &str) -> Option<End> {
-        let divided = match split_responses(text) {
-            Ok(divided) => divided,
-            Err(problem) => return Some(malformed(&problem)),
-        };
-        let mut acts = Vec::new();
-        let unknown = self.calls.answered(message, &divided, &mut acts);
-        self.perform(acts);
-        for response in unknown {
-            self.late(&response);
-        }
-        None
-    }
-
-    /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
-    /// the client does not have them.
-    fn late(&mut self, response: &Response<'_>) {
-        let held = self.session.zip(response.id.as_deref());
-        let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
-        let Some(key) = key else {
-            let tool = response.name.as_deref().unwrap_or_default();
-            tracing::warn!(tool, "a client answered a call that it does not have");
-            return;
-        };
-        let json = Json::parse(response.response.unwrap_or("{}"));
-        let response = json.unwrap_or_else(|_| Json::empty_object());
-        self.report(Report::Late { key, response });
-    }
-}
-
-fn lost_report() {
-    tracing::warn!("a report of a client does not reach its session");
-}
-
-fn malformed(problem: &dyn std::fmt::Display) -> End {
-    tracing::warn!(%problem, "a message of a client is not forwarded");
-    End::Own(
-        CloseCode::Invalid,
-        "expected a message that all readers read alike",
-    )
 }
 
 /// Returns the handle in a message that the session records.

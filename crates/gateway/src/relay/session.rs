@@ -1,59 +1,38 @@
 //! The session of a connection: it is opened beside the relay, and gets what the relay reports.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use recount::engine::{ClaimKey, Engine, Error, LiveHandle, Relay, RelayOrder};
 use recount::ledger;
-use recount::live::{ConnectionLost, FrameReceiver, Platform};
+use recount::live::{ConnectionLost, Platform};
 use recount::prelude::{T, Toolset};
 use recount::session::catalog::Behavior;
-use recount::session::{Actor, Json, Lease, ResumptionHandle, SessionId};
+use recount::session::{Actor, Lease, ResumptionHandle, Seq, SessionId};
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
+use super::copies::{Copies, CopyQueue, copies};
+use super::known::Record;
+use super::reports::{Report, Reported, Reports};
+use super::task::Shared;
 use crate::entrance::Admitted;
 use crate::frames::setup::Declared;
-use crate::index::{Index, Opening};
+use crate::index::Opening;
 use crate::places::PlaceKey;
-use crate::sessions::Start;
 
 /// The time for which a client holds a call. The end of its connection ends it before.
 const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The number of copies of messages that wait for a busy session. Then a copy without a call is
-/// dropped, and with one the vendor waits.
-pub(super) const COPIES: usize = 256;
+/// The time between two attempts to record a report on a full disk.
+const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// The number of copies that only messages with calls take. A journal that does not write must not
-/// hold up the others.
-const KEPT_FOR_CALLS: usize = 32;
-
-/// The maximum size of these copies, in bytes. One more than there is room for is taken, too.
-const COPIES_BYTES: usize = 4 << 20;
-
-/// The number of reports that wait for a busy session. Then the client waits.
-pub(super) const REPORTS: usize = 256;
-
-/// A report of the relay to its session.
-pub(super) enum Report {
-    /// The client sent text to the model.
-    Said(String),
-    /// The client answered a call of this connection.
-    Return {
-        start: Start,
-        response: Json,
-        is_interim: bool,
-    },
-    /// The client answered a call of an earlier connection.
-    Late { key: ClaimKey, response: Json },
-    /// The client declared other tools. The sender fires once they count.
-    Tools(Vec<Declared>, oneshot::Sender<()>),
-}
+/// The number of attempts once the client has left.
+const RETRIES_WITHOUT_CLIENT: u32 = 60;
 
 /// The session that a connection needs.
 pub(super) struct Wanted {
@@ -74,14 +53,12 @@ pub(super) struct Wanted {
     pub(super) claim: String,
 }
 
-/// The relay's ends of the channels to its session.
+/// The relay's ends of the channels to its session. Its reports have a channel of their own.
 pub(super) struct Channels {
-    copies: mpsc::Sender<String>,
-    /// The size of the copies that wait, in bytes.
-    waiting: Arc<AtomicUsize>,
-    /// Each is boxed, because a channel reserves memory for 32 of them.
-    pub(super) reports: mpsc::Sender<Box<Report>>,
+    pub(super) copies: CopyQueue,
     pub(super) orders: mpsc::UnboundedReceiver<Box<RelayOrder>>,
+    /// The calls whose last answer was recorded, or refused by the session.
+    pub(super) settled: mpsc::UnboundedReceiver<Settled>,
     /// The session, once it is open.
     pub(super) session: Opening,
     /// The end of the connection, to be set before the channels are dropped.
@@ -90,95 +67,61 @@ pub(super) struct Channels {
     reporting: JoinHandle<()>,
 }
 
+/// The end of the report of a client's last answer to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Settled {
+    pub(super) call: Seq,
+    pub(super) record: Record,
+}
+
 impl Channels {
-    /// Hands a copy to the session. False if the session is gone or too busy.
-    pub(super) fn copy(&self, text: &str) -> bool {
-        // Before the session can take it.
-        self.waiting.fetch_add(text.len(), Ordering::Relaxed);
-        let is_sent = self.copies.try_send(text.to_owned()).is_ok();
-        if !is_sent {
-            self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
-        }
-        is_sent
-    }
-
-    /// True if the session takes a copy of a message with calls.
-    pub(super) fn has_room(&self) -> bool {
-        self.copies.capacity() > 0 && self.waiting.load(Ordering::Relaxed) < COPIES_BYTES
-    }
-
-    /// True if it takes a copy of another message. A part of the room is for those with calls.
-    pub(super) fn has_room_for_others(&self) -> bool {
-        let bytes = self.waiting.load(Ordering::Relaxed);
-        self.copies.capacity() > KEPT_FOR_CALLS && bytes < COPIES_BYTES / 2
-    }
-
-    /// Ends the session's part: first the answers that the client gave, then its connection.
-    /// Returns the session if it was opened and is not known yet.
-    pub(super) async fn end(self, unreported: VecDeque<Report>) -> Option<SessionId> {
-        for report in unreported {
-            if self.reports.send(Box::new(report)).await.is_err() {
-                break;
-            }
-        }
-        drop(self.reports);
+    /// Ends the session's part: first the reports of the client, then its connection.
+    pub(super) async fn end(self, reports: Reports) {
+        drop(reports);
         let _ = self.reporting.await;
         drop(self.copies);
-        *self.session.borrow()
     }
 }
 
-/// The copies of messages, as the session receives them.
-struct Copies {
-    copies: mpsc::Receiver<String>,
-    /// The size of those that wait, in bytes.
-    waiting: Arc<AtomicUsize>,
-    lost: Arc<OnceLock<ConnectionLost>>,
-}
-
-#[async_trait]
-impl FrameReceiver for Copies {
-    async fn receive(&mut self) -> Result<String, ConnectionLost> {
-        let ended = || ConnectionLost {
-            code: None,
-            reason: "the relay ended".to_owned(),
-        };
-        let copy = self.copies.recv().await;
-        if let Some(copy) = &copy {
-            self.waiting.fetch_sub(copy.len(), Ordering::Relaxed);
-        }
-        copy.ok_or_else(|| self.lost.get().cloned().unwrap_or_else(ended))
-    }
-}
-
-/// Opens the session beside the relay.
-pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Channels {
-    let (copies, received) = mpsc::channel(COPIES);
-    let (reports, reported) = mpsc::channel(REPORTS);
+/// Opens the session beside the relay. It ends the connection that had it; `cut` ends this one.
+pub(super) fn open(
+    shared: &Arc<Shared>,
+    wanted: Wanted,
+    cut: CancellationToken,
+    recorded: watch::Receiver<u64>,
+    mut reported: Reported,
+) -> Channels {
     let (ordering, orders) = mpsc::unbounded_channel();
+    let (settling, settled) = mpsc::unbounded_channel();
     let (known, session) = watch::channel(None);
+    shared.index.presume(&session, &wanted.places);
     let lost = Arc::<OnceLock<ConnectionLost>>::default();
-    let waiting = Arc::<AtomicUsize>::default();
-    let receiver = Copies {
-        copies: received,
-        waiting: waiting.clone(),
-        lost: lost.clone(),
-    };
-    let (engine, index) = (engine.clone(), index.clone());
+    let (copies, receiver) = copies(recorded, lost.clone());
+    let shared = shared.clone();
     let reporting = tokio::spawn(async move {
         let client = wanted.admitted.actor().clone();
-        let claim = wanted.claim.clone();
+        let claim = format!("relay/{}", wanted.claim);
         // Boxed, because it ends long before the task does.
-        let begun = Box::pin(begin(&engine, &index, &known, wanted, receiver, ordering)).await;
-        match begun {
+        let begun = begin(&shared, &known, wanted, cut, receiver, ordering);
+        match Box::pin(begun).await {
             Ok(handle) => {
-                serve(&engine, handle, (client, claim), reported).await;
+                let session = handle.session_id();
+                let reporter = Reporter {
+                    engine: shared.engine.clone(),
+                    handle,
+                    client,
+                    claim,
+                };
+                reporter.serve(&mut reported, settling).await;
+                shared.sessions.leave(session, &reporter.claim, Vec::new());
             }
             // The relay sees it by the end of its orders.
             Err(error) => {
                 tracing::error!(%error, "a client has no session: no call is delivered");
-                if known.borrow().is_none() {
-                    index.settle(&known, None);
+                let opened = *known.borrow();
+                match opened {
+                    Some(session) => shared.sessions.leave(session, &claim, Vec::new()),
+                    None => shared.index.settle(&known, None),
                 }
             }
         }
@@ -187,9 +130,8 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
     });
     Channels {
         copies,
-        waiting,
-        reports,
         orders,
+        settled,
         session,
         lost,
         reporting,
@@ -197,13 +139,14 @@ pub(super) fn open(engine: &Engine, index: &Arc<Index>, wanted: Wanted) -> Chann
 }
 
 async fn begin(
-    engine: &Engine,
-    index: &Index,
+    shared: &Shared,
     known: &watch::Sender<Option<SessionId>>,
     wanted: Wanted,
+    cut: CancellationToken,
     receiver: Copies,
     orders: mpsc::UnboundedSender<Box<RelayOrder>>,
 ) -> Result<LiveHandle, Error> {
+    let (engine, index) = (&shared.engine, &shared.index);
     // Before the turn is taken: the other connection may wait for the same one.
     let mut found = None;
     for key in &wanted.places {
@@ -239,12 +182,16 @@ async fn begin(
         index.put(*place, handle.session_id());
     }
     drop(turn);
+    // Before the session ends the earlier connection: its relay must not take that for the end of
+    // the session, and refuse calls that go on here.
+    let claim = format!("relay/{}", wanted.claim);
+    shared.sessions.enter(session, &claim, cut);
     let client = wanted.admitted.actor().clone();
     let relay = Relay {
         model: wanted.model,
         endpoint: wanted.endpoint,
         platform: wanted.platform,
-        tools: toolset(wanted.tools),
+        tools: toolset(&wanted.tools),
         resumed: wanted.resumed,
         client,
         claim: wanted.claim,
@@ -279,65 +226,98 @@ async fn reopened(
     Ok(goes_on.then_some(handle))
 }
 
-/// Hands reports to the session, one after the other.
-async fn serve(
-    engine: &Engine,
+/// The way of reports to the session.
+struct Reporter {
+    engine: Engine,
     handle: LiveHandle,
-    (client, claim): (Actor, String),
-    mut reports: mpsc::Receiver<Box<Report>>,
-) {
-    let session = handle.session_id();
-    while let Some(report) = reports.recv().await {
-        // Boxed, so that a task that waits for a report is small.
-        let recorded = Box::pin(record(engine, &handle, (&client, &claim), *report));
-        if let Err(error) = recorded.await {
-            tracing::warn!(%session, %error, "a report of a client was not recorded");
+    client: Actor,
+    claim: String,
+}
+
+impl Reporter {
+    /// Hands reports to the session, one after the other, until the relay ends.
+    async fn serve(&self, reported: &mut Reported, settling: mpsc::UnboundedSender<Settled>) {
+        let session = self.handle.session_id();
+        while let Some((report, bytes)) = reported.next().await {
+            let call = report.answers();
+            // Boxed, so that a task that waits for a report is small.
+            let recorded = Box::pin(self.record_in_time(report, reported)).await;
+            if let Err(error) = &recorded {
+                tracing::warn!(%session, %error, "a report of a client was not recorded");
+            }
+            if let Some(call) = call {
+                let record = match recorded {
+                    Ok(()) => Record::Made,
+                    Err(Error::Refused(_)) => Record::Refused,
+                    Err(_) => Record::Failed,
+                };
+                let _ = settling.send(Settled { call, record });
+            }
+            reported.note(bytes);
+        }
+    }
+
+    /// Records a report. A full disk rejects it, so it is tried again until there is room.
+    async fn record_in_time(&self, report: Report, reported: &Reported) -> Result<(), Error> {
+        let mut without_client = 0;
+        loop {
+            match self.record(&report).await {
+                Err(error) if is_full(&error) && without_client < RETRIES_WITHOUT_CLIENT => {
+                    tracing::debug!(%error, "a report of a client waits for the disk");
+                    without_client += u32::from(reported.is_ended());
+                    sleep(RETRY_EVERY).await;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn record(&self, report: &Report) -> Result<(), Error> {
+        let (engine, handle, by) = (&self.engine, &self.handle, self.client.clone());
+        match report {
+            Report::Said(text) => handle.client_said(text.as_str()).await,
+            Report::Return {
+                start,
+                response,
+                is_interim,
+            } => {
+                let key = ClaimKey {
+                    session: handle.session_id(),
+                    call: start.call,
+                    attempt: Some(start.attempt),
+                    claim: self.claim.clone(),
+                };
+                let response = response.clone();
+                match is_interim {
+                    true => engine.yield_claim(key, response, by).await.map(drop),
+                    false => engine.finish_claim(key, Ok(response), by).await.map(drop),
+                }
+            }
+            Report::Late { key, response } => {
+                let late = engine.finish_claim(key.clone(), Ok(response.clone()), by);
+                late.await.map(drop)
+            }
+            Report::Tools(declared) => handle.relay_tools(toolset(declared)).await,
         }
     }
 }
 
-async fn record(
-    engine: &Engine,
-    handle: &LiveHandle,
-    (client, claim): (&Actor, &str),
-    report: Report,
-) -> Result<(), Error> {
-    let by = client.clone();
-    match report {
-        Report::Said(text) => handle.client_said(text).await,
-        Report::Return {
-            start,
-            response,
-            is_interim,
-        } => {
-            let key = ClaimKey {
-                session: handle.session_id(),
-                call: start.call,
-                attempt: Some(start.attempt),
-                claim: format!("relay/{claim}"),
-            };
-            match is_interim {
-                true => engine.yield_claim(key, response, by).await.map(drop),
-                false => engine.finish_claim(key, Ok(response), by).await.map(drop),
-            }
-        }
-        Report::Late { key, response } => {
-            let late = engine.finish_claim(key, Ok(response), by);
-            late.await.map(drop)
-        }
-        Report::Tools(declared, counts) => {
-            let changed = handle.relay_tools(toolset(declared)).await;
-            let _ = counts.send(());
-            changed
-        }
-    }
+/// True if the disk of the journal has no room.
+fn is_full(error: &Error) -> bool {
+    let journal = match error {
+        Error::Ledger(ledger::Error::Journal(journal)) => journal,
+        _ => return false,
+    };
+    matches!(journal, recount::journal::Error::NoSpace { .. })
 }
 
 /// The client's functions as tools. Its own program checks their arguments.
-fn toolset(declared: Vec<Declared>) -> Toolset {
-    let tools = declared.into_iter().map(|it| {
-        let schema = it.parameters.unwrap_or_else(|| json!({"type": "object"}));
-        let tool = T::client(it.name, it.description.unwrap_or_default(), schema);
+fn toolset(declared: &[Declared]) -> Toolset {
+    let tools = declared.iter().map(|it| {
+        let schema = it.parameters.clone();
+        let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
+        let description = it.description.clone().unwrap_or_default();
+        let tool = T::client(it.name.as_str(), description, schema);
         // A call that the model has cancelled is held for no longer.
         let tool = T::withdraw_on_cancel(tool);
         match it.behavior.as_deref() {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use recount::prelude::*;
 use recount_gateway::{Admitted, Allowed, Entrance, Permission, Refused};
 use serde_json::json;
@@ -19,8 +20,13 @@ const HELLO: &str = r#"{"realtimeInput":{"activityEnd":{}}}"#;
 /// Two tokens of the shop for one tenant each, and one that may not refund.
 struct Tokens;
 
+#[async_trait]
 impl Entrance for Tokens {
-    fn admit(&self, credential: Option<&str>, _: Option<IpAddr>) -> Result<Admitted, Refused> {
+    async fn admit(
+        &self,
+        credential: Option<&str>,
+        _: Option<IpAddr>,
+    ) -> Result<Admitted, Refused> {
         let token = credential.ok_or(Refused::Unauthenticated)?;
         let mut permission = Permission::any().of_agent("desk");
         match token {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use recount::prelude::*;
-use recount::session::Seq;
+use recount::session::{Seq, SessionId};
 use recount::tool::policy_file;
 use recount_gateway::{AnyCredential, Entrance, Gateway, Settings, Upstream};
 use serde_json::{Value, json};
@@ -146,6 +146,22 @@ impl Bench {
         self.engine.sessions().await.unwrap()
     }
 
+    /// The session of the only connection, once it is recorded.
+    pub(crate) async fn session_of_connection(&self) -> SessionId {
+        let mut updates = self.engine.subscribe();
+        while self.count("connected").await == 0 {
+            updates.next().await;
+        }
+        self.sessions().await[0].id
+    }
+
+    /// The kinds of the records of a session, in order.
+    pub(crate) async fn kinds(&self, session: SessionId) -> Vec<&'static str> {
+        let facts = self.engine.ledger().facts(session, Seq(1), 100_000);
+        let facts = facts.await.unwrap();
+        facts.iter().map(|it| it.event.kind()).collect()
+    }
+
     /// The number of records of this kind in all sessions.
     pub(crate) async fn count(&self, kind: &str) -> usize {
         let mut count = 0;
@@ -240,6 +256,15 @@ impl Side {
 
     pub(crate) async fn binary(&mut self, text: &str) {
         self.send(Message::binary(text.to_owned())).await;
+    }
+
+    /// The next message, also a ping or pong. `None`: the connection broke.
+    pub(crate) async fn next_frame(&mut self) -> Option<Message> {
+        let message = match self {
+            Side::Client(it) => it.next().await,
+            Side::Vendor(it) => it.next().await,
+        };
+        message.and_then(Result::ok)
     }
 
     /// The next message but pings. `None`: the connection broke.

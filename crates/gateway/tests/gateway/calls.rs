@@ -1,10 +1,14 @@
 //! The three treatments of a call.
 
-use recount::prelude::ToolConfirmation;
+use std::time::Duration;
+
+use recount::prelude::{Engine, ToolConfirmation};
+use recount::session::OnExpiry;
+use recount::testing::ManualClock;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, agent, alone, answer, call, calls};
+use crate::bench::{Bench, POLICIES, agent, alone, answer, call, calls};
 
 #[tokio::test]
 async fn observed_calls_and_their_answers_pass_unchanged() {
@@ -70,6 +74,26 @@ async fn denied_call_never_reaches_the_client() {
     assert_eq!(client.next_text().await, r#"{"usageMetadata":{}}"#);
     let told = vendor.next_text().await;
     assert!(told.contains("f1"), "{told}");
+}
+
+#[tokio::test]
+async fn unanswered_call_reaches_the_client_if_so_chosen() {
+    let clock = ManualClock::new();
+    let time = Duration::from_secs(60);
+    let agent = agent(POLICIES).gates_expire_after(time);
+    let agent = agent.gates_on_expiry(OnExpiry::Allow);
+    let engine = Engine::in_memory().agent("desk", agent);
+    let engine = engine.clock(clock.clone()).open().await.unwrap();
+    let mut bench = Bench::over(engine).await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    let held = call("f1", "refund");
+    vendor.binary(&calls(&[held.clone()])).await;
+    // The acknowledgement proves that the call is held.
+    vendor.next_json().await;
+    clock.advance(time);
+    assert_eq!(client.next_text().await, alone(&held));
+    assert_eq!(bench.count("gate_waived").await, 1);
+    assert_eq!(bench.count("confirmation_answered").await, 0);
 }
 
 #[tokio::test]

@@ -134,7 +134,7 @@ async fn stuck(pass_observed: bool) -> (Bench, Arc<StuckJournal>) {
 }
 
 /// Lets three seconds pass.
-async fn three_seconds() {
+pub(crate) async fn three_seconds() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(3)).await;
     tokio::time::resume();

@@ -12,7 +12,16 @@
 mod attacks;
 mod bench;
 mod calls;
+mod disks;
 mod faults;
+mod floods;
+mod harmless;
+mod order;
+mod policies;
 mod sessions;
+mod sockets;
+mod stops;
+mod takeovers;
 mod transparency;
 mod vendor;
+mod views;

@@ -313,8 +313,11 @@ fn decision_of(event: &Event) -> Option<&'static str> {
             (false, false) => "denied",
         });
     }
-    if let Event::Decided(Decision::ConfirmationExpired(_)) = event {
-        return Some("expired");
+    if let Event::Decided(Decision::ConfirmationExpired(it)) = event {
+        return Some(match it.goes_on {
+            true => "allowed_unanswered",
+            false => "expired",
+        });
     }
     let Event::Decided(Decision::ConfirmationWithdrawn(it)) = event else {
         return None;

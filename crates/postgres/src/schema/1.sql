@@ -16,13 +16,14 @@ CREATE TABLE {schema}.node (
     until timestamptz NOT NULL
 );
 
--- The last record of each stream, and its only writer. The stream with the nil id has none.
+-- The last record of each stream, and its only writer. The stream with the nil id has none. What
+-- changes with each append comes last: the log of an update leaves out the common start.
 CREATE TABLE {schema}.head (
     session uuid   NOT NULL PRIMARY KEY,
+    owner   uuid,
+    epoch   bigint NOT NULL,
     seq     bigint NOT NULL,
     at_us   bigint NOT NULL,
-    epoch   bigint NOT NULL,
-    owner   uuid,
     hash    bytea  NOT NULL
 ) PARTITION BY HASH (session);
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Request};
 use recount::engine::{Clock, SystemClock};
 use recount::session::{Actor, Timestamp};
 use recount_reads::How;
@@ -335,37 +336,46 @@ impl Access {
         counted.err().unwrap_or(problem)
     }
 
-    /// Returns the principal of a token of the store, as a gateway for another protocol has it from
-    /// its client. The attempt counts as a request, or as a failure of the peer.
+    /// Returns the principal of a bearer token, as a gateway for another protocol has it from its
+    /// client: of a token of the store, a JWT, or the token of an authenticator. The attempt counts
+    /// as a request, or as a failure of the peer.
     ///
     /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
     /// use recount_server::{Access, Code};
-    /// let refused = Access::none().admit_token("rct_unknown", None);
+    /// let refused = Access::none().admit_bearer("rct_unknown", None).await;
     /// assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+    /// # }
     /// ```
     ///
     /// # Errors
-    /// A problem if the token is not valid now, or if there were too many requests or failures.
-    pub fn admit_token(&self, token: &str, peer: Option<Peer>) -> Result<Principal, Problem> {
-        let now = self.clock.now();
-        let store = self.tokens.as_ref();
-        let store = store.filter(|_| token.starts_with(TOKEN_PREFIX));
-        let Some(principal) = store.and_then(|it| it.recognise(token, now)) else {
-            let counted = self.counted.failure(peer, now);
+    /// A problem if the token is not valid now, or the keys of its issuer are not there, or if
+    /// there were too many requests or failures.
+    pub async fn admit_bearer(
+        &self,
+        token: &str,
+        peer: Option<Peer>,
+    ) -> Result<Principal, Problem> {
+        let Some(mut request) = with_bearer(token) else {
+            let counted = self.counted.failure(peer, self.clock.now());
             return Err(counted.err().unwrap_or_else(unauthenticated));
         };
-        self.counted.request(&principal, now)?;
-        Ok(principal)
+        if let Some(peer) = peer {
+            request.extensions.insert(peer);
+        }
+        self.admit(&request).await.map(|it| it.principal)
     }
 
-    /// True if the store has a token that is valid now and whose SHA-256 has these hexadecimal
-    /// digits.
-    #[must_use]
-    pub fn has_token(&self, sha256: &str) -> bool {
-        let hash = SecretHash::of_hex(sha256);
-        let store = self.tokens.as_ref();
-        let known = store.zip(hash);
-        known.is_some_and(|(store, hash)| store.recognise_by_hash(hash, self.clock.now()).is_some())
+    /// Returns the principal of a bearer token, without counting the attempt. A connection that
+    /// lasts asks again, because a token may expire or be revoked.
+    ///
+    /// # Errors
+    /// As [`admit_bearer`](Access::admit_bearer), but for the limits.
+    pub async fn recognise_bearer(&self, token: &str) -> Result<Principal, Problem> {
+        let request = with_bearer(token).ok_or_else(unauthenticated)?;
+        let admitted = self.recognise(&request, self.clock.now()).await?;
+        Ok(admitted.principal)
     }
 
     /// True if the request tries to prove its sender.
@@ -453,6 +463,15 @@ impl Access {
     pub(crate) fn refused_jwts(&self) -> Vec<(&'static str, u64)> {
         self.jwts.refused()
     }
+}
+
+/// The head of a request with this bearer token. `None` if a header cannot have it.
+fn with_bearer(token: &str) -> Option<Parts> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    value.set_sensitive(true);
+    let (mut head, ()) = Request::new(()).into_parts();
+    head.headers.insert(AUTHORIZATION, value);
+    Some(head)
 }
 
 /// The problem of every request without valid credentials. It does not tell their fault.

@@ -61,11 +61,6 @@ impl SecretHash {
         SecretHash(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// The hash with these hexadecimal digits.
-    pub(super) fn of_hex(digits: &str) -> Option<SecretHash> {
-        hash_of_hex(digits)
-    }
-
     /// Compares in constant time.
     pub(super) fn matches(&self, other: &SecretHash) -> bool {
         self.0.ct_eq(&other.0).into()

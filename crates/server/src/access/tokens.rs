@@ -246,6 +246,9 @@ struct Known {
 }
 
 impl TokenStore {
+    /// The issuer of the identities of its tokens.
+    pub const ISSUER: &str = ISSUER;
+
     /// Opens the file. A missing file has no token, and the first new token creates it.
     ///
     /// # Errors

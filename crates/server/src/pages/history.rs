@@ -31,11 +31,12 @@ const WORDS_MAX: usize = 200;
 const ARGS_COLUMNS: usize = 100;
 
 /// The decisions that a person may look for.
-const DECISIONS: [(&str, &str); 4] = [
+const DECISIONS: [(&str, &str); 5] = [
     ("", "All"),
     ("approved", "Approved"),
     ("denied", "Denied"),
     ("expired", "Expired"),
+    ("allowed_unanswered", "Allowed without an answer"),
 ];
 
 /// The words and the place of a history page, in its address.
@@ -141,8 +142,7 @@ impl Looked {
         }
         let decision = params.one("decision")?.unwrap_or_default();
         if !DECISIONS.iter().any(|(known, _)| *known == decision) {
-            let detail =
-                format!("decision: expected approved, denied or expired, found {decision:?}");
+            let detail = format!("decision: expected one of those of the page, found {decision:?}");
             return Err(Problem::new(Code::BadRequest, detail));
         }
         Ok(Looked {
@@ -171,6 +171,7 @@ impl Looked {
                 QuestionEnd::Denied | QuestionEnd::SettledAsFailed
             ),
             "expired" => question.end == QuestionEnd::Expired,
+            "allowed_unanswered" => question.end == QuestionEnd::AllowedUnanswered,
             _ => true,
         };
         is_kind
@@ -290,7 +291,8 @@ fn decided(call: &AuditedCall) -> impl Iterator<Item = (Key, &AuditedCall, &Ques
             | QuestionEnd::Denied
             | QuestionEnd::SettledAsDone
             | QuestionEnd::SettledAsFailed
-            | QuestionEnd::Expired => true,
+            | QuestionEnd::Expired
+            | QuestionEnd::AllowedUnanswered => true,
             QuestionEnd::Open | QuestionEnd::Withdrawn | QuestionEnd::Superseded => false,
         };
         let key = (at, call.session, question.seq.0);
@@ -337,7 +339,10 @@ fn line(frame: &Frame, row: &Row) -> Markup {
     let (call, question) = (&row.call, &row.question);
     let tone = match question.end {
         QuestionEnd::Approved | QuestionEnd::SettledAsDone => "good",
-        QuestionEnd::Denied | QuestionEnd::SettledAsFailed | QuestionEnd::Expired => "bad",
+        QuestionEnd::Denied
+        | QuestionEnd::SettledAsFailed
+        | QuestionEnd::Expired
+        | QuestionEnd::AllowedUnanswered => "bad",
         QuestionEnd::Open | QuestionEnd::Withdrawn | QuestionEnd::Superseded => "quiet",
     };
     let args = question.edited_args.as_ref().unwrap_or(&question.args);

@@ -341,7 +341,10 @@ fn admit_answer(session: &Session, request: Seq) -> Result<Seq, Rejection> {
     match &known.state {
         RequestState::Open => Ok(known.call),
         RequestState::Answered(answered) => Err(Rejection::AlreadyAnswered(answered.clone())),
-        RequestState::Expired { at } => Err(Rejection::RequestExpired { at: *at }),
+        RequestState::Expired { at, goes_on } => Err(Rejection::RequestExpired {
+            at: *at,
+            goes_on: *goes_on,
+        }),
         RequestState::Withdrawn { at, reason } => Err(Rejection::RequestWithdrawn {
             at: *at,
             reason: *reason,

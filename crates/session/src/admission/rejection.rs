@@ -30,6 +30,8 @@ pub enum Rejection {
     RequestExpired {
         /// The `confirmation_expired` record.
         at: Seq,
+        /// True if the call runs without an answer.
+        goes_on: bool,
     },
     /// The request was withdrawn.
     RequestWithdrawn {
@@ -247,7 +249,7 @@ impl Rejection {
     /// ```
     /// use recount_session::{Rejection, Seq};
     /// assert!(Rejection::EditsNotAllowed.leaves_open());
-    /// assert!(!Rejection::RequestExpired { at: Seq(9) }.leaves_open());
+    /// assert!(!Rejection::RequestExpired { at: Seq(9), goes_on: false }.leaves_open());
     /// ```
     pub fn leaves_open(&self) -> bool {
         match self {
@@ -292,6 +294,9 @@ impl Rejection {
     }
 }
 
+/// The clause about a request whose call runs without an answer.
+const UNANSWERED: &str = ", and its call runs without an answer, as its policy says";
+
 impl std::fmt::Display for Rejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -312,7 +317,10 @@ impl std::fmt::Display for Rejection {
                 };
                 write!(f, "it was {what} by {} before, at seq {at}", by.in_short())
             }
-            Rejection::RequestExpired { at } => write!(f, "the request expired, at seq {at}"),
+            Rejection::RequestExpired { at, goes_on } => {
+                let without = if *goes_on { UNANSWERED } else { "" };
+                write!(f, "the request expired, at seq {at}{without}")
+            }
             Rejection::RequestWithdrawn { at, reason } => {
                 write!(
                     f,

@@ -16,6 +16,7 @@
 //! * A tool that asks a question itself goes from `Running` to `Asking` and then to
 //!   `AwaitingConfirmation`. If it waits for the answer inside its run, the call returns to
 //!   `Running`.
+//! * A request whose terms let an unanswered call run goes to `Unanswered` and `Permitted`.
 //! * A gate that the embedding program decides is `AwaitingVerdict` before `Gated` or `Permitted`.
 //! * With a hook for calls (`on_tool_call`), a call starts in `AwaitingHook`. From there it goes to
 //!   `Received`, `Supplied`, `Refused` or `InDoubt`.
@@ -34,8 +35,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::agent_run::AgentRun;
 use crate::calls::claim::{Claim, ClaimState};
+pub use crate::calls::leave::Leave;
 use crate::calls::refusal_kinds::{RefusalKind, refusal_kind};
 use crate::json::Json;
+use crate::policies::policy::OnExpiry;
 use crate::record::decision::{About, CancelReason};
 use crate::record::observation::ToolAsked;
 use crate::values::actor::Actor;
@@ -292,8 +295,11 @@ pub enum Phase {
         request: Seq,
         /// The subject of the request.
         about: About,
-        /// The time at which the request expires, which counts as a denial.
+        /// The time at which the request expires.
         expires_at: Option<Timestamp>,
+        /// The effect of an expiry, as the request records it.
+        #[serde(default, skip_serializing_if = "OnExpiry::is_deny")]
+        on_expiry: OnExpiry,
         /// True once that time has passed.
         expired: bool,
         /// The run that waits for the answer, if the tool asks inside its run.
@@ -304,6 +310,11 @@ pub enum Phase {
     /// A person approved the call.
     Approved {
         /// The request that was answered.
+        request: Seq,
+    },
+    /// The request expired without an answer, and its terms let the call run.
+    Unanswered {
+        /// The request that expired.
         request: Seq,
     },
     /// A person denied the call, or the request expired.
@@ -317,7 +328,7 @@ pub enum Phase {
     },
     /// The call may run without a question.
     Permitted {
-        /// The permission to start: not gated, waived, or a standing leave.
+        /// The permission to start without an answer about this call.
         leave: Leave,
     },
     /// The call starts as soon as a runner has the tool and a free slot.
@@ -419,19 +430,6 @@ pub enum WaitsFor {
     Time,
 }
 
-/// The permission under which a call may start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Leave {
-    /// The tool has no gate.
-    NotGated,
-    /// The gate was waived.
-    Waived,
-    /// A person approved this request.
-    Approved(Seq),
-    /// A standing leave allows the call: the seq of the answer that gave it.
-    Standing(Seq),
-}
-
 impl Phase {
     /// True in `Running` only. [`Call::runs`] includes runs that wait for an answer.
     pub fn is_running(&self) -> bool {
@@ -455,6 +453,7 @@ impl Phase {
             | Phase::Gated
             | Phase::Withdrawn
             | Phase::Approved { .. }
+            | Phase::Unanswered { .. }
             | Phase::Denied { .. }
             | Phase::Permitted { .. }
             | Phase::Returned { .. }
@@ -476,6 +475,7 @@ impl Phase {
             Phase::AwaitingConfirmation { .. } => "awaiting_confirmation",
             Phase::Withdrawn => "withdrawn",
             Phase::Approved { .. } => "approved",
+            Phase::Unanswered { .. } => "unanswered",
             Phase::Denied { .. } => "denied",
             Phase::Permitted { .. } => "permitted",
             Phase::Ready { .. } => "ready",

@@ -81,6 +81,8 @@ pub enum RequestState {
     Expired {
         /// The `confirmation_expired` record.
         at: Seq,
+        /// True if the call runs without an answer.
+        goes_on: bool,
     },
     /// The request was withdrawn because it became pointless.
     Withdrawn {

@@ -169,6 +169,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         | Phase::Refused { .. }
         | Phase::Gated
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Ready { .. }

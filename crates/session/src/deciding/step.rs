@@ -9,7 +9,7 @@ use crate::calls::call::{Call, Phase};
 use crate::record::decision::{About, CancelReason, Decision};
 use crate::record::event::{Event, Fact};
 use crate::record::observation::{Deadline, DeadlinePassed, Observation, Speaker};
-use crate::reducers::asking::{approvers, confirmation, gate, hooks, standing};
+use crate::reducers::asking::{approvers, confirmation, gate, hooks, standing, unanswered};
 use crate::reducers::ending::{cancellation, closing, reconciliation};
 use crate::reducers::running::{agents, claims, in_place, pausing};
 use crate::reducers::telling::{acknowledgement, conversation, phases, redelivery, shared_state};
@@ -190,7 +190,7 @@ pub fn overdue(session: &Session, now: Timestamp) -> Vec<Observation> {
     for passed in effects.into_iter().filter_map(due) {
         match passed.deadline {
             Deadline::Confirmation { call, .. } => expired = Some(call),
-            // The call ends with its request, so there is nothing left to acknowledge.
+            // The call ends or runs with its request, so there is nothing left to acknowledge.
             Deadline::Acknowledgement { call } if expired == Some(call) => continue,
             Deadline::Acknowledgement { .. }
             | Deadline::Run { .. }
@@ -305,9 +305,9 @@ fn observe(session: &mut Session, fact: &Fact, observation: &Observation) {
 fn conclude(session: &mut Session, fact: &Fact, decision: &Decision) {
     match decision {
         Decision::PolicyDecided(it) => dispatcher::policy_decided(session, it),
-        Decision::GateWaived(it) => gate::waived(session, it.call),
+        Decision::GateWaived(it) => gate::waived(session, it),
         Decision::ConfirmationRequested(it) => confirmation::requested(session, fact.seq, it),
-        Decision::ConfirmationExpired(it) => confirmation::expired(session, fact.seq, it),
+        Decision::ConfirmationExpired(it) => unanswered::expired(session, fact.seq, it),
         Decision::ConfirmationWithdrawn(it) => confirmation::withdrawn(session, fact.seq, it),
         Decision::ConfirmationReopened(it) => confirmation::reopened(session, fact.seq, it),
         Decision::LeaveUsed(it) => standing::used(session, it),
@@ -352,6 +352,7 @@ fn decide_call(session: &Session, seq: Seq, call: &Call) -> Option<Decision> {
             request, expired, ..
         } => confirmation::wait(session, seq, call, *request, *expired)
             .or_else(|| acknowledgement::acknowledge(session, seq, call)),
+        Phase::Unanswered { request } => Some(unanswered::waive(seq, call, *request)),
         Phase::Approved { .. } | Phase::Permitted { .. } => Some(dispatcher::ready(seq)),
         Phase::Denied {
             about,

@@ -251,10 +251,11 @@ impl ToolKind {
 /// The hash of the contract that an approval is bound to.
 ///
 /// It covers the name, the parameter schema without annotations, the gate and its condition, the
-/// allowed contents of an answer, the people who may give it and their number, the in-doubt rule,
-/// the tools of an agent, and that a client runs it. A new description does not change it, except
-/// for a tool that another program defines: the definition is the only knowledge about such a tool,
-/// so all of it counts. The identity of the program that a tool runs is covered, too.
+/// allowed contents of an answer, the people who may give it and their number, that a call may run
+/// without an answer, the in-doubt rule, the tools of an agent, and that a client runs it. A new
+/// description does not change it, except for a tool that another program defines: the definition
+/// is the only knowledge about such a tool, so all of it counts. The identity of the program that a
+/// tool runs is covered, too.
 #[must_use]
 pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> ObjectHash {
     let mut contract = json!({
@@ -296,6 +297,13 @@ pub fn contract_hash(declaration: &ToolDeclaration, policy: &ToolPolicy) -> Obje
             policy.gate_terms.not_requester.then_some(json!(true)),
         ),
         ("quorum", policy.gate_terms.quorum.map(|it| json!(it))),
+        (
+            "on_expiry",
+            policy
+                .gate_terms
+                .let_unanswered_run()
+                .then_some(json!("allow")),
+        ),
     ];
     if let Value::Object(contract) = &mut contract {
         let said = gate.into_iter().filter(|_| policy.confirm);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::approvers::Approvers;
 use super::condition::Condition;
+use super::on_expiry::OnExpiry;
 use super::tool_policy::{Edits, joined, less};
 
 /// The terms of a gate other than its hint: the condition, and what an answer may contain.
@@ -23,8 +24,11 @@ use super::tool_policy::{Edits, joined, less};
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct GateTerms {
-    /// The time after which a call without an answer counts as denied. `None`: never.
+    /// The time after which a request without an answer expires. `None`: never.
     pub expires_after: Option<Duration>,
+    /// The effect of an expiry. `None`: the call counts as denied, or what the agent chooses for
+    /// gates without a time of their own.
+    pub on_expiry: Option<OnExpiry>,
     /// The condition on arguments and state under which the gate applies. `None`: always. A
     /// condition that cannot be evaluated counts as true; see [`Condition::holds_or_unknown`].
     pub when: Option<Condition>,
@@ -56,6 +60,7 @@ pub struct GateTerms {
 impl GateTerms {
     const NONE: Self = Self {
         expires_after: None,
+        on_expiry: None,
         when: None,
         asks_program: false,
         payload: None,
@@ -74,6 +79,30 @@ impl GateTerms {
         !self.approvers.is_empty() || self.not_requester || self.quorum.is_some()
     }
 
+    /// True if a call may run although its request expired without an answer.
+    ///
+    /// A gate whose answers have terms never lets it: no expiry is one of its approvers, gives its
+    /// payload, or approves changed arguments.
+    #[must_use]
+    pub fn let_unanswered_run(&self) -> bool {
+        let allows = self.on_expiry == Some(OnExpiry::Allow) && self.expires_after.is_some();
+        allows && self.needs_person().is_none()
+    }
+
+    /// The term that only a person can meet, if there is one.
+    #[must_use]
+    pub fn needs_person(&self) -> Option<&'static str> {
+        let terms = [
+            (!self.approvers.is_empty(), "approvers"),
+            (self.not_requester, "not_requester"),
+            (self.quorum.is_some(), "quorum"),
+            (self.payload.is_some(), "confirm_payload"),
+            (self.edits == Some(Edits::ApprovedAnew), "confirm_edits"),
+        ];
+        let found = terms.into_iter().find(|(is_set, _)| *is_set);
+        found.map(|(_, term)| term)
+    }
+
     /// Merges two sets of terms, each with a flag that is true if its policy is a gate. The fields
     /// `when` and `asks_program` of a policy without a gate are ignored.
     pub(super) fn merged(mut self, gated: bool, mut other: Self, other_gated: bool) -> Self {
@@ -89,6 +118,11 @@ impl GateTerms {
         approvers.extend(other.approvers);
         Self {
             expires_after: less(self.expires_after, other.expires_after),
+            on_expiry: if gated && other_gated {
+                OnExpiry::of_both(self.on_expiry, other.on_expiry)
+            } else {
+                less(self.on_expiry, other.on_expiry)
+            },
             // A gate that always applies needs no condition and no verdict.
             when: joined(self.when, other.when, either).filter(|_| !always),
             asks_program: (self.asks_program || other.asks_program) && !always,

@@ -2,12 +2,13 @@
 //!
 //! Policies know no session and decide nothing; the reducers apply them. Read `tool_policy`, then
 //! `policy` (all policies of an agent) and `condition`. `stored_policy` is the stored form.
-//! `approvers` has the rule of who may approve.
+//! `approvers` has the rule of who may approve, `on_expiry` what a missing answer means.
 
 pub(super) mod approvers;
 pub(super) mod condition;
 pub(super) mod gate_terms;
 pub(super) mod hooks;
+mod on_expiry;
 pub(super) mod on_settled;
 pub(super) mod phase;
 pub mod policy;

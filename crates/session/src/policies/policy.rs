@@ -13,6 +13,7 @@ use crate::values::object::{ObjectHash, object_bytes};
 use crate::values::{known_fields, milliseconds};
 
 pub use super::gate_terms::{GateTerms, OptionalGateTerms};
+pub use super::on_expiry::OnExpiry;
 pub use super::progress::Progress;
 pub use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 

@@ -9,7 +9,8 @@ use super::approvers::Approvers;
 use super::condition::Condition;
 use super::phase::PhaseDeclaration;
 use super::policy::{
-    Background, Edits, InDoubt, OptionalGateTerms, PolicySet, Progress, Repeats, Retry, ToolPolicy,
+    Background, Edits, InDoubt, OnExpiry, OptionalGateTerms, PolicySet, Progress, Repeats, Retry,
+    ToolPolicy,
 };
 
 /// The changes in a policy file. A setting in the file replaces the agent's; all others remain. So
@@ -63,8 +64,10 @@ pub struct ToolPolicyChanges {
     pub confirm: Option<GateChange>,
     /// The condition of the gate. It adds a gate where there is none. `Some(None)`: every call.
     pub confirm_when: Option<Option<Condition>>,
-    /// The time after which a call without an answer counts as denied.
+    /// The time after which a request without an answer expires.
     pub confirm_expires_after: Option<Option<Duration>>,
+    /// The effect of an expiry. `Some(None)`: what the agent chooses.
+    pub confirm_on_expiry: Option<Option<OnExpiry>>,
     /// The JSON Schema of the payload of an approval.
     pub confirm_payload: Option<Option<Value>>,
     /// The right of an approver to change the arguments.
@@ -196,6 +199,7 @@ impl ToolPolicyChanges {
         }
         let mut terms = policy.gate_terms.into_terms();
         set(&mut terms.expires_after, &self.confirm_expires_after);
+        set(&mut terms.on_expiry, &self.confirm_on_expiry);
         set(&mut terms.payload, &self.confirm_payload);
         set(&mut terms.edits, &self.confirm_edits);
         set(&mut terms.keeps_reason, &self.keep_reason);

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::approvers::Approvers;
 use super::condition::Condition;
 use super::gate_terms::GateTerms;
+use super::on_expiry::OnExpiry;
 use super::progress::Progress;
 use super::tool_policy::{Background, Edits, InDoubt, Limits, Repeats, Retry, ToolPolicy};
 use crate::values::milliseconds;
@@ -82,6 +83,8 @@ struct StoredGate {
     )]
     expires_after: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_expiry: Option<OnExpiry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     when: Option<Condition>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks_program: bool,
@@ -115,6 +118,7 @@ impl From<Stored> for ToolPolicy {
             confirm_message: gate.hint,
             gate_terms: GateTerms {
                 expires_after: gate.expires_after,
+                on_expiry: gate.on_expiry,
                 when: gate.when,
                 asks_program: gate.asks_program,
                 payload: gate.payload,
@@ -149,6 +153,7 @@ impl From<ToolPolicy> for Stored {
         let max_age = policy.cache_max_age;
         let GateTerms {
             expires_after,
+            on_expiry,
             when,
             asks_program,
             payload,
@@ -163,6 +168,7 @@ impl From<ToolPolicy> for Stored {
         let gate = StoredGate {
             hint: policy.confirm_message,
             expires_after,
+            on_expiry,
             when,
             asks_program,
             payload,

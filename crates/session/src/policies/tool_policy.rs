@@ -226,15 +226,16 @@ impl ToolPolicy {
         }
     }
 
-    /// True if a program that knows only rules 1 would let calls run that this policy holds, or
-    /// would acknowledge them too early.
+    /// True if a program that knows only rules 1 would let calls run that this policy holds, would
+    /// acknowledge them too early, or would deny calls that it lets run.
     pub(crate) fn needs_rules_2(&self) -> bool {
         let terms = &self.gate_terms;
         let limits = terms.max_open_requests.is_some();
         if self.acknowledge_after.is_some() {
             return true;
         }
-        self.confirm && (terms.restrict_answers() || terms.may_allow_for_session || limits)
+        let answers = terms.restrict_answers() || terms.may_allow_for_session;
+        self.confirm && (answers || limits || terms.on_expiry.is_some())
     }
 
     /// True if the tool may be started again with the same idempotency key.

@@ -4,6 +4,7 @@ use super::*;
 use crate::policies::approvers::Approvers;
 use crate::policies::condition::S;
 use crate::policies::gate_terms::GateTerms;
+use crate::policies::on_expiry::OnExpiry;
 
 fn full() -> ToolPolicy {
     ToolPolicy {
@@ -14,6 +15,7 @@ fn full() -> ToolPolicy {
         confirm_message: Some("sure?".to_owned()),
         gate_terms: GateTerms {
             expires_after: Some(Duration::from_millis(9)),
+            on_expiry: Some(OnExpiry::Allow),
             when: Some(S::exists(S::arg("iban"))),
             asks_program: true,
             payload: Some(json!({"type": "object"})),
@@ -54,7 +56,8 @@ fn an_absent_field_is_not_written_and_a_full_policy_reads_back() -> Result<(), s
     assert_eq!(serde_json::to_string(&ToolPolicy::default())?, "{}");
     let text = concat!(
         r#"{"timeout_ms":50,"cache":{"max_age_ms":60000},"confirm":{"hint":"sure?","#,
-        r#""expires_after_ms":9,"when":{"exists":"args:iban"},"asks_program":true,"#,
+        r#""expires_after_ms":9,"on_expiry":"allow","when":{"exists":"args:iban"},"#,
+        r#""asks_program":true,"#,
         r#""payload":{"type":"object"},"edits":"allowed","keeps_reason":true,"#,
         r#""may_allow_for_session":true,"#,
         r#""approvers":[{"roles":["finance"]}],"not_requester":true,"quorum":2,"#,
@@ -109,6 +112,7 @@ fn merging_takes_the_stricter_of_each_whichever_comes_first() {
         cache_max_age: Some(Duration::from_secs(5)),
         confirm_message: Some("sure?; really?".to_owned()),
         gate_terms: GateTerms {
+            on_expiry: Some(OnExpiry::Deny),
             when: None,
             asks_program: false,
             edits: None,

@@ -6,6 +6,7 @@ use super::approvals::needs::Needs;
 use super::kinds::events;
 use crate::json::Json;
 use crate::policies::condition::Condition;
+use crate::policies::policy::OnExpiry;
 use crate::values::id::Seq;
 use crate::values::object::ObjectHash;
 use crate::values::scheduling::FunctionResponseScheduling;
@@ -25,7 +26,7 @@ events! {
         LeaveUsed = "leave_used",
         /// An approver is asked.
         ConfirmationRequested = "confirmation_requested",
-        /// No answer came in time, which counts as a denial.
+        /// No answer came in time. It counts as a denial, unless the request says otherwise.
         ConfirmationExpired = "confirmation_expired",
         /// The question has become pointless.
         ConfirmationWithdrawn = "confirmation_withdrawn",
@@ -140,6 +141,11 @@ pub enum Rule {
 }
 
 /// `gate_waived`: the gate does not apply to a call.
+///
+/// ```json
+/// {"call":5,"reason":"no durable journal and no confirmation provider"}
+/// {"call":5,"reason":"no person answered in time …","unanswered":7}
+/// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateWaived {
@@ -147,6 +153,9 @@ pub struct GateWaived {
     pub call: Seq,
     /// The reason.
     pub reason: String,
+    /// The request that expired without an answer, if the call runs because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Seq>,
 }
 
 /// `confirmation_requested`: a question to an approver. The seq of this record identifies the
@@ -174,9 +183,12 @@ pub struct ConfirmationRequested {
     pub contract: ObjectHash,
     /// The hash of the tool's whole declaration, for information.
     pub declaration: ObjectHash,
-    /// The time at which a missing answer counts as a denial.
+    /// The time at which the request expires without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_us: Option<Timestamp>,
+    /// The effect of an expiry. Absent: the call counts as denied.
+    #[serde(default, skip_serializing_if = "OnExpiry::is_deny")]
+    pub on_expiry: OnExpiry,
     /// The JSON Schema of the payload of an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_schema: Option<Json>,
@@ -204,7 +216,15 @@ pub enum About {
     Tool,
 }
 
-/// `confirmation_expired`: no answer came in time, which counts as a denial.
+/// `confirmation_expired`: no answer came in time.
+///
+/// It counts as a denial, unless `goes_on` is true. No expiry is an approval: `gate_waived` follows
+/// and names the rule that lets the call run.
+///
+/// ```json
+/// {"call":5,"request":7}
+/// {"call":5,"request":7,"goes_on":true}
+/// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmationExpired {
@@ -212,6 +232,9 @@ pub struct ConfirmationExpired {
     pub call: Seq,
     /// The request.
     pub request: Seq,
+    /// True if the call runs without an answer, as the request says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// `confirmation_withdrawn`: the question has become pointless.

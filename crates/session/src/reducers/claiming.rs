@@ -57,6 +57,7 @@ fn may_be_claimed(session: &Session, seq: Seq, call: &Call) -> bool {
         | Phase::AwaitingConfirmation { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Running { .. }

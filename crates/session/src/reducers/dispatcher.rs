@@ -261,6 +261,7 @@ pub(crate) fn call_ready(session: &mut Session, seq: Seq) {
         | Phase::Asking { .. }
         | Phase::AwaitingConfirmation { .. }
         | Phase::Withdrawn
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Ready { .. }
         | Phase::Running { .. }

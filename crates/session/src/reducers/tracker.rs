@@ -53,6 +53,12 @@ pub(crate) fn start(session: &Session, seq: Seq, call: &Call, leave: Leave) -> O
                 return confirmation::ask(session, seq, call);
             }
         }
+        // The terms that let the call run are part of the contract.
+        Leave::Unanswered(request) => {
+            if let Some(reopened) = confirmation::reopen(session, seq, call, request) {
+                return Some(reopened);
+            }
+        }
         // The gate was declared after the verdict, so nothing permits the tool as it is now.
         Leave::NotGated if gate::gated(session, call) => {
             return confirmation::ask(session, seq, call);
@@ -168,7 +174,7 @@ pub(crate) fn continue_agent(
     let lost = match leave {
         Leave::Waived => !is_waived(session, call),
         Leave::Standing(_) => call.attempts == 0,
-        Leave::Approved(_) | Leave::NotGated => false,
+        Leave::Approved(_) | Leave::Unanswered(_) | Leave::NotGated => false,
     };
     if session.terms.contract(&call.name) == run.contract && !lost {
         return started(session, seq, call);

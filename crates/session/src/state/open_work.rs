@@ -114,6 +114,7 @@ fn open_call(session: &Session, call: &Call) -> OpenWork {
         | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Ready { .. }

@@ -1,6 +1,6 @@
 //! The maps of a session, in the form that a snapshot stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::de::Error as _;
@@ -90,6 +90,9 @@ pub(crate) mod requests {
         open: Vec<(Seq, Seq, u32)>,
         answered: Vec<AnsweredRow>,
         expired: Vec<(Seq, Seq, u32, Seq)>,
+        /// The expired requests whose calls run without an answer.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        unanswered: BTreeSet<Seq>,
         withdrawn: Vec<(Seq, Seq, u32, Seq, CancelReason)>,
         superseded: Vec<(Seq, Seq, u32, Seq)>,
         /// The terms of the open requests that have some.
@@ -121,7 +124,10 @@ pub(crate) mod requests {
                     rows.answered
                         .push((seq, call, refused, *at, *confirmed, *found, index));
                 }
-                RequestState::Expired { at } => rows.expired.push((seq, call, refused, *at)),
+                RequestState::Expired { at, goes_on } => {
+                    rows.expired.push((seq, call, refused, *at));
+                    rows.unanswered.extend(goes_on.then_some(seq));
+                }
                 RequestState::Withdrawn { at, reason } => {
                     rows.withdrawn.push((seq, call, refused, *at, *reason));
                 }
@@ -164,7 +170,9 @@ pub(crate) mod requests {
             ));
         }
         for (seq, call, refused, at) in rows.expired {
-            requests.push(request(seq, call, refused, RequestState::Expired { at }));
+            let goes_on = rows.unanswered.contains(&seq);
+            let state = RequestState::Expired { at, goes_on };
+            requests.push(request(seq, call, refused, state));
         }
         for (seq, call, refused, at, reason) in rows.withdrawn {
             let state = RequestState::Withdrawn { at, reason };

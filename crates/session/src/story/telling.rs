@@ -71,8 +71,18 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// The fields that name another record.
-const RECORDS: [&str; 10] = [
-    "after", "asked", "call", "leave", "of", "parent", "phase", "request", "response", "through",
+const RECORDS: [&str; 11] = [
+    "after",
+    "asked",
+    "call",
+    "leave",
+    "of",
+    "parent",
+    "phase",
+    "request",
+    "response",
+    "through",
+    "unanswered",
 ];
 
 impl Teller {

@@ -12,6 +12,7 @@ use crate::policies::condition::Condition;
 use crate::policies::hooks::Hooks;
 use crate::policies::on_settled::OnSettled;
 use crate::policies::phase::PhaseDeclaration;
+use crate::policies::policy::OnExpiry;
 use crate::policies::policy::{Background, InDoubt, PolicySet, Retry, ToolPolicy};
 use crate::policies::response::ResponseShape;
 use crate::record::observation::{Gates, RunnerAttached};
@@ -196,6 +197,14 @@ impl Toolbox {
         self.policy(name, |policy| {
             policy.confirm = true;
             policy.gate_terms.expires_after = Some(Duration::from_millis(ms));
+        })
+    }
+
+    /// Lets a call of a gated tool run if its confirmation request expires without an answer.
+    #[must_use]
+    pub fn runs_unanswered(self, name: &str) -> Toolbox {
+        self.policy(name, |policy| {
+            policy.gate_terms.on_expiry = Some(OnExpiry::Allow);
         })
     }
 

@@ -186,7 +186,8 @@ fn on_record(recording: &Recording, facts: usize, request: Seq) -> Option<Reject
                 state = Some(Rejection::RequestSuperseded { by: at });
             }
             Some(Decision::ConfirmationExpired(it)) if it.request == request => {
-                state = Some(Rejection::RequestExpired { at });
+                let goes_on = it.goes_on;
+                state = Some(Rejection::RequestExpired { at, goes_on });
             }
             Some(Decision::ConfirmationWithdrawn(it)) if it.request == request => {
                 let reason: CancelReason = it.reason;

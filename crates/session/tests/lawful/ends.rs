@@ -162,6 +162,7 @@ fn waits_for_the_world(session: &Session, call: &Call) -> bool {
         | Phase::Asking { in_place: Some(_) }
         | Phase::Withdrawn
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Returned { .. }

@@ -16,9 +16,11 @@ use super::in_place::Waits;
 use super::quorum::Approvals;
 use super::recording::{Recording, decided, observed};
 use super::standing::Leaves;
+use super::unanswered::Unanswered;
 
 /// A call of a gated tool starts only after an approval, after its gate was waived, or by a
-/// standing leave on record. An approval is bound to the call, the current contract and the
+/// standing leave on record, or because no person answered and the request says that it runs then.
+/// An approval is bound to the call, the current contract and the
 /// argument bytes. A leave is bound to the session, the tool and its contract, and to a time or a
 /// count, where the tool's policy permits one.
 pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
@@ -29,6 +31,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
     let mut open = BTreeSet::new();
     let mut agreed: BTreeSet<Seq> = BTreeSet::new();
     let mut waived: BTreeSet<Seq> = BTreeSet::new();
+    let mut unanswered = Unanswered::default();
     let mut in_place = Waits::default();
     let mut approvals = Approvals::default();
     // The terms that each request pins.
@@ -41,6 +44,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
         in_place.read(fact);
         verdicts.read(recording, fact);
         leaves.read(recording, fact)?;
+        unanswered.read(recording, fact)?;
         if let Some(it) = approvals.read(fact)
             && open.remove(&it.request)
             && it.confirmed
@@ -89,7 +93,9 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
             }
             Some(Decision::ConfirmationExpired(it)) => _ = open.remove(&it.request),
             Some(Decision::ConfirmationWithdrawn(it)) => _ = open.remove(&it.request),
-            Some(Decision::GateWaived(it)) => _ = waived.insert(it.call),
+            Some(Decision::GateWaived(it)) if it.unanswered.is_none() => {
+                waived.insert(it.call);
+            }
             Some(Decision::CallStarted(it)) => {
                 let (Some(call), Some(tools)) = (calls.get(&it.call), recording.tools_at(index))
                 else {
@@ -113,6 +119,7 @@ pub(crate) fn no_run_without_leave(recording: &Recording) -> Verdict {
                 });
                 let is_open = policy.gate_terms.asks_program && verdicts.is_open(it.call);
                 let leave = leave || leaves.permits(it.call, bound.1, fact.at);
+                let leave = leave || unanswered.permits(it.call, bound.1, bound.2);
                 // A gate whose answers have terms is never waived.
                 let is_waived = waived.contains(&it.call) && covers(policy, None);
                 if policy.confirm && !is_open && !leave && !is_waived {

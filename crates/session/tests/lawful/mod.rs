@@ -18,6 +18,7 @@ pub(crate) mod recording;
 pub(crate) mod repeat;
 pub(crate) mod standing;
 pub(crate) mod supplies;
+pub(crate) mod unanswered;
 
 /// The result of a law for one history: `Ok`, or the violation.
 pub(crate) type Verdict = Result<(), String>;

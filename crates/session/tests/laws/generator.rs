@@ -690,6 +690,7 @@ impl World {
             | Phase::Gated
             | Phase::Withdrawn
             | Phase::Approved { .. }
+            | Phase::Unanswered { .. }
             | Phase::Denied { .. }
             | Phase::Permitted { .. }
             | Phase::Returned { .. }

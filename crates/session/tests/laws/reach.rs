@@ -105,6 +105,7 @@ pub(crate) fn reach(histories: usize) -> BTreeMap<&'static str, usize> {
             .chain(interleavings(&recording))
             .chain(pauses(&recording))
             .chain(acknowledged(&recording))
+            .chain(unanswered(&recording))
         {
             *reached.entry(word).or_default() += 1;
         }
@@ -135,6 +136,36 @@ const LASTING: [&str; 18] = [
     "it was cut off and its outcome is unknown",
     "it was withdrawn",
 ];
+
+/// A call that no person answered in time runs, and one that was already taken back does not.
+const RUNS_UNANSWERED: &str = "runs without an answer";
+const TAKEN_BACK_UNANSWERED: &str = "taken back before it could run without an answer";
+
+fn unanswered(recording: &Recording) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    let mut allowing = BTreeSet::new();
+    for fact in &recording.facts {
+        let Some(decision) = decided(fact) else {
+            continue;
+        };
+        if decision
+            .question()
+            .is_some_and(|it| !it.on_expiry.is_deny())
+        {
+            allowing.insert(fact.seq);
+        }
+        if let Decision::ConfirmationExpired(it) = decision
+            && allowing.contains(&it.request)
+        {
+            met.push(if it.goes_on {
+                RUNS_UNANSWERED
+            } else {
+                TAKEN_BACK_UNANSWERED
+            });
+        }
+    }
+    met
+}
 
 /// A start that did not count.
 const NOT_BEGUN: &str = "its tool had not begun";
@@ -468,7 +499,7 @@ const TO_REACH_COUNT: usize = Observation::KINDS.len()
     + REFUSALS.len()
     + CLIENTS.len()
     + INTERLEAVINGS.len()
-    + 24;
+    + 26;
 
 const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
     let mut all = [""; TO_REACH_COUNT];
@@ -482,6 +513,8 @@ const fn concat_kinds() -> [&'static str; TO_REACH_COUNT] {
         &INTERLEAVINGS,
         &[
             NOT_BEGUN,
+            RUNS_UNANSWERED,
+            TAKEN_BACK_UNANSWERED,
             TOLD_ANEW,
             WAITS_IN_PLACE,
             CUT_OFF_IN_PLACE,

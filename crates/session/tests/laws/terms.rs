@@ -63,6 +63,9 @@ pub(crate) fn tools_of(dice: Dice) -> Toolbox {
         }
         if rules & 24 == 24 {
             tools = tools.expires_ms(name, 6);
+            if at(2) & 32 != 0 {
+                tools = tools.runs_unanswered(name);
+            }
         }
         if rules & 18 == 18 {
             tools = tools.gated_by_program(name);

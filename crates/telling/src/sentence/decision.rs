@@ -53,6 +53,11 @@ fn policy_decided(it: &PolicyDecided, names: &Names) -> (String, Tone) {
 }
 
 fn gate_waived(it: &GateWaived, names: &Names) -> (String, Tone) {
+    if let Some(request) = it.unanswered {
+        let (tool, reason) = (names.call(it.call), &it.reason);
+        let text = format!("{tool}: runs without an answer to seq {request}: {reason}");
+        return (text, Tone::Bad);
+    }
     (
         format!(
             "{}: approval not enforced: {}",
@@ -89,7 +94,15 @@ fn confirmation_requested(it: &ConfirmationRequested, names: &Names) -> (String,
 
 fn confirmation_expired(it: &ConfirmationExpired, names: &Names) -> (String, Tone) {
     (
-        format!("{}: approval request expired", names.call(it.call)),
+        format!(
+            "{}: approval request expired{}",
+            names.call(it.call),
+            if it.goes_on {
+                ", and no person allowed it"
+            } else {
+                ""
+            }
+        ),
         Tone::Bad,
     )
 }

@@ -13,6 +13,7 @@ fn question(payload_schema: Option<Value>) -> ConfirmationRequested {
         contract: nothing,
         declaration: nothing,
         expires_at_us: None,
+        on_expiry: recount_session::OnExpiry::Deny,
         payload_schema: payload_schema.as_ref().map(Json::of),
         asked: None,
         needs: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
 use recount_session::{
-    Approvers, DEPTH_MAX, InDoubt, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy,
+    Approvers, DEPTH_MAX, InDoubt, OnExpiry, QUORUM_MAX, ToolPolicy, recorded_key, unfit_policy,
 };
 use serde_json::Value;
 
@@ -130,6 +130,25 @@ fn senseless_forms(tool: &PolicyTool) -> Vec<(&'static str, &'static str)> {
         "confirm_expires_after",
         no_gate,
     );
+    let terms = &policy.gate_terms;
+    note(
+        terms.on_expiry.is_some() && !policy.confirm,
+        "confirm_on_expiry",
+        no_gate,
+    );
+    note(
+        terms.on_expiry.is_some() && policy.confirm && terms.expires_after.is_none(),
+        "confirm_on_expiry",
+        "no time is set after which a question expires; see confirm_expires_after",
+    );
+    let allows = terms.on_expiry == Some(OnExpiry::Allow);
+    if let Some(term) = terms.needs_person().filter(|_| allows && policy.confirm) {
+        note(
+            true,
+            term,
+            "its calls would run without an answer; see confirm_on_expiry",
+        );
+    }
     note(
         policy.gate_terms.max_open_requests.is_some() && !policy.confirm,
         "max_open_requests",
@@ -166,7 +185,8 @@ fn forms_of(tool: &PolicyTool) -> Vec<&'static str> {
         (
             policy.confirm
                 || policy.confirm_message.is_some()
-                || policy.gate_terms.expires_after.is_some(),
+                || policy.gate_terms.expires_after.is_some()
+                || policy.gate_terms.on_expiry.is_some(),
             "confirm",
         ),
         (

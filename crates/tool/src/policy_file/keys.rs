@@ -12,7 +12,7 @@ use recount_session::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{acknowledging, approving, standing};
+use super::{acknowledging, approving, expiring, standing};
 use crate::schema::arguments::check_schema;
 use crate::typed::found::{expected, found};
 
@@ -35,7 +35,7 @@ pub(super) enum Misread {
 }
 
 /// All keys of a tool's policy.
-pub(crate) const KEYS: [Key; 26] = [
+pub(crate) const KEYS: [Key; 27] = [
     Key {
         name: "confirm",
         expected: "a hint, true or false",
@@ -60,13 +60,14 @@ pub(crate) const KEYS: [Key; 26] = [
     Key {
         name: "confirm_expires_after",
         expected: TIME,
-        about: "After how long without an answer the call counts as denied. false: never.",
+        about: "After how long without an answer the question expires; by default the call then counts as denied. false: never.",
         schema: || or_false(time_schema()),
         read: |value, to| {
             to.confirm_expires_after = Some(unless_false(value, some_time)?);
             Ok(())
         },
     },
+    expiring::CONFIRM_ON_EXPIRY,
     Key {
         name: "confirm_payload",
         expected: "a JSON Schema as a table, or false",

@@ -16,6 +16,7 @@
 //! confirm = "Refund this order?"     # or true; false: no approval
 //! confirm_when = { compares = ["args:cents", ">", 1000] }
 //! confirm_expires_after = "10m"
+//! confirm_on_expiry = "deny"         # or "allow": it then runs although no person allowed it
 //! max_open_requests = 3              # how many calls of the tool may wait for a person
 //! timeout = "10s"
 //! limit_per_minute = 3
@@ -41,6 +42,7 @@
 
 mod acknowledging;
 mod approving;
+mod expiring;
 pub(crate) mod keys;
 mod mistake;
 mod phases;

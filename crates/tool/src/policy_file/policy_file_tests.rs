@@ -6,7 +6,7 @@ use recount_session::policy::{
     Background, Edits, GateTerms, InDoubt, Progress, Repeats, Retry, ToolPolicy,
 };
 use recount_session::{
-    Approvers, CacheChange, Comparison, FunctionResponseScheduling, GateChange, Person,
+    Approvers, CacheChange, Comparison, FunctionResponseScheduling, GateChange, OnExpiry, Person,
     PhaseDeclaration, S, ToolPolicyChanges, Transition,
 };
 
@@ -20,6 +20,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
   "tools": {
     "refund": {
       "confirm": "Refund?", "confirm_when": {"compares": ["args:cents", ">", 1000]}, "confirm_expires_after": "10m",
+      "confirm_on_expiry": "deny",
       "timeout": "10s", "in_doubt": "retry", "cached": "5m", "background": "SILENT",
       "retry": {"attempts": 3, "backoff": "200ms"}, "limit_per_session": 10, "limit_per_minute": 3,
       "phases": ["pay"], "when": {"is_true": "verified"}, "repeats": "pending_ticket",
@@ -31,7 +32,7 @@ pub(in crate::policy_file) const WHOLE: &str = r#"{
       "interim_status": true, "progress": "told", "max_open_requests": 3
     },
     "look": {
-      "confirm": false, "confirm_when": false, "confirm_expires_after": false, "timeout": false, "cached": false,
+      "confirm": false, "confirm_when": false, "confirm_expires_after": false, "confirm_on_expiry": false, "timeout": false, "cached": false,
       "background": false, "retry": false, "limit_per_session": false, "limit_per_minute": false, "phases": false,
       "when": false, "repeats": "run", "in_doubt": "ask", "confirm_payload": false, "confirm_edits": false,
       "approvers": false, "not_requester": false, "quorum": false, "may_allow_for_session": false,
@@ -54,6 +55,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         }),
         confirm_when: Some(Some(S::compares("args:cents", Comparison::Greater, 1000))),
         confirm_expires_after: Some(Some(Duration::from_secs(600))),
+        confirm_on_expiry: Some(Some(OnExpiry::Deny)),
         timeout: Some(Some(Duration::from_secs(10))),
         in_doubt: Some(InDoubt::Retry),
         cached: Some(CacheChange::On {
@@ -89,6 +91,7 @@ pub(in crate::policy_file) fn whole() -> PolicyChanges {
         confirm: Some(GateChange::Open),
         confirm_when: Some(None),
         confirm_expires_after: Some(None),
+        confirm_on_expiry: Some(None),
         timeout: Some(None),
         in_doubt: Some(InDoubt::Ask),
         cached: Some(CacheChange::Off),
@@ -182,6 +185,7 @@ fn every_policy_field_has_a_key() {
     };
     let GateTerms {
         expires_after: Some(_),
+        on_expiry: Some(_),
         when: Some(_),
         asks_program: true,
         payload: Some(_),

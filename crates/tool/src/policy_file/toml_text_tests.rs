@@ -21,10 +21,11 @@ fn every_mistake_of_toml_has_its_line() {
         "line 1: timeout: expected a time of at least 1 ms such as \"500ms\", \"10s\", \"2m\" or \
          \"1h\", or false, found 5",
         "line 5: tools.pay.colour: unknown key; expected one of confirm, confirm_when, \
-         confirm_expires_after, confirm_payload, confirm_edits, approvers, not_requester, quorum, \
-         may_allow_for_session, acknowledge, acknowledge_after, keep_reason, withdraw_on_cancel, \
-         timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, \
-         phases, when, repeats, interim_status, progress, max_open_requests",
+         confirm_expires_after, confirm_on_expiry, confirm_payload, confirm_edits, approvers, \
+         not_requester, quorum, may_allow_for_session, acknowledge, acknowledge_after, \
+         keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, \
+         limit_per_session, limit_per_minute, phases, when, repeats, interim_status, progress, \
+         max_open_requests",
         "line 7: phases.0.name: expected a text, found nothing",
     ];
     assert_eq!(mistakes(text), expected);

@@ -178,10 +178,11 @@ fn every_mistake_is_reported_at_once_with_its_tool_and_key() {
         "tols: unknown key; did you mean \"tool\"?",
         "tool \"pay\": colour: unknown key; expected one of name, description, command, \
          parameters, long_running, secret, env, pin_program, unpinned, confirm, confirm_when, \
-         confirm_expires_after, confirm_payload, confirm_edits, approvers, not_requester, quorum, \
-         may_allow_for_session, acknowledge, acknowledge_after, keep_reason, withdraw_on_cancel, \
-         timeout, in_doubt, cached, background, retry, limit_per_session, limit_per_minute, \
-         phases, when, repeats, interim_status, progress, max_open_requests",
+         confirm_expires_after, confirm_on_expiry, confirm_payload, confirm_edits, approvers, \
+         not_requester, quorum, may_allow_for_session, acknowledge, acknowledge_after, \
+         keep_reason, withdraw_on_cancel, timeout, in_doubt, cached, background, retry, \
+         limit_per_session, limit_per_minute, phases, when, repeats, interim_status, progress, \
+         max_open_requests",
         "tool \"pay\": descripton: unknown key; did you mean \"description\"?",
         "tool \"pay\": description: expected a string, found nothing",
         "tool \"pay\": command: expected a list of at least one string, found \"pay.sh\"",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use recount_session::catalog::{Behavior, ToolDeclaration, ToolKind};
-use recount_session::{FunctionResponseScheduling, InDoubt, S};
+use recount_session::{FunctionResponseScheduling, InDoubt, OnExpiry, S};
 use tokio::sync::{broadcast, mpsc};
 
 use super::tests::{Form, Gated, LIMIT, registered};
@@ -138,6 +138,15 @@ fn rules() -> Vec<Rule> {
             "confirm_within",
             |tool| T::confirm_within(tool, "hint", LIMIT),
             |it, _| asks(it) && it.gate_terms.expires_after == Some(LIMIT),
+        )
+        .reported_as("confirm"),
+        Rule::new(
+            "confirm_on_expiry",
+            |tool| {
+                let timed = T::confirm_within(tool, "hint", LIMIT);
+                T::confirm_on_expiry(timed, OnExpiry::Deny)
+            },
+            |it, _| asks(it) && it.gate_terms.on_expiry == Some(OnExpiry::Deny),
         )
         .reported_as("confirm"),
         Rule::new(

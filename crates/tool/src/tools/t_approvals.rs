@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use recount_session::{Approvers, Condition, Edits, ToolPolicy};
+use recount_session::{Approvers, Condition, Edits, OnExpiry, ToolPolicy};
 use serde_json::Value;
 
 use super::t::T;
@@ -41,6 +41,30 @@ impl T {
         let mut gate = ToolPolicy::gate(hint);
         gate.gate_terms.expires_after = Some(expires_after);
         Self::policy(tool, gate)
+    }
+
+    /// Sets the effect of an expiry for a tool that has a time, as of
+    /// [`confirm_within`](Self::confirm_within). By default the call is denied.
+    ///
+    /// **[`OnExpiry::Allow`] fails open**: the call runs if every approver sleeps, and if no
+    /// message reaches them. The record says that no person allowed it. Registration rejects it
+    /// beside terms that only a person can meet: approvers, a quorum, a payload, edits approved
+    /// anew.
+    ///
+    /// ```
+    /// use recount_session::OnExpiry;
+    /// use recount_tool::T;
+    /// use serde_json::json;
+    /// use std::time::Duration;
+    ///
+    /// let mail = T::simple("mail", "Mails", |_args| async { Ok(json!({"sent": true})) });
+    /// let mail = T::confirm_within(mail, "Send it?", Duration::from_secs(600));
+    /// let mail = T::confirm_on_expiry(mail, OnExpiry::Allow);
+    /// assert!(mail.tools()[0].policy().gate_terms.let_unanswered_run());
+    /// ```
+    #[must_use]
+    pub fn confirm_on_expiry(tool: impl Into<Toolset>, on_expiry: OnExpiry) -> Toolset {
+        Self::with(tool, |policy| policy.gate_terms.on_expiry = Some(on_expiry))
     }
 
     /// Requires an approval like [`confirm`](Self::confirm), for calls whose arguments and state

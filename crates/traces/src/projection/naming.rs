@@ -101,6 +101,7 @@ pub(super) fn leave(leave: &Leave) -> &'static str {
         Leave::Waived => "waived",
         Leave::Approved(_) => "approved",
         Leave::Standing(_) => "standing",
+        Leave::Unanswered(_) => "unanswered",
     }
 }
 

@@ -163,7 +163,11 @@ impl Tracer {
                 self.asked(&it.question, fact);
             }
             Decision::ConfirmationExpired(it) => {
-                self.request_ended(it.request, "expired", None, fact, spans);
+                let end = match it.goes_on {
+                    true => "allowed_unanswered",
+                    false => "expired",
+                };
+                self.request_ended(it.request, end, None, fact, spans);
             }
             Decision::ConfirmationWithdrawn(it) => {
                 self.request_ended(it.request, "withdrawn", None, fact, spans);

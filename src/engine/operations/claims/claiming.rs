@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::desk::Desk;
 use super::super::operation::Executor;
 use crate::engine::error::Error;
-use crate::engine::inputs::relay::RELAYED;
 use crate::engine::serving::engine::Engine;
+use crate::fixture::RELAYED;
 use crate::ledger::{ClaimKey, ClaimedCall, Ledger};
 use crate::session::{
     Actor, ClaimAction, ClaimCommand, Command, Json, Lease, OpenKind, Seq, SessionId, Timestamp,

@@ -167,7 +167,10 @@ impl SessionTask {
         connection: Connection,
         history: Option<History>,
     ) -> Result<(), Error> {
-        self.record_step(|| Step::ConnectionOpened);
+        self.record_step(|| match &self.connections.relay {
+            Some(relay) => Step::ClientConnected(relay.as_step(&connected)),
+            None => Step::ConnectionOpened,
+        });
         self.put(vec![connected.into()], Objects::default()).await?;
         let epoch = self
             .stream
@@ -235,6 +238,8 @@ impl SessionTask {
         };
         observations.splice(at..at, detachment);
         self.connections.close_socket();
+        // Its client holds no call any more, and the program that relays it sees the end.
+        observations.extend(self.lost_relay());
         if !observations.is_empty() {
             self.put_at(now, observations, Objects::default()).await?;
             self.running.attached = None;

@@ -4,22 +4,25 @@ use std::sync::Arc;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
-use crate::engine::inputs::relay::{OrderingSender, RELAYED, Relay, RelayOrder, Relayed};
+use crate::engine::inputs::relay::{OrderingSender, Relay, RelayOrder, Relayed};
 use crate::engine::task::parts::Stream;
 use crate::engine::task::session_task::SessionTask;
+use crate::fixture::{CLIENT_AGAIN, CLIENT_GONE, ClientConnected, RELAYED};
 use crate::live::{Connection, Platform};
 use crate::session::{
     Call, ClaimAction, ClaimCommand, Command, Connected, Decision, Disconnected, Event, Fact,
-    Observation, Outcome, Phase, Rejection, Seq, Timestamp, UserTextSent, admit_at, fits,
+    Observation, Outcome, Phase, PolicySet, Rejection, Seq, Timestamp, UserTextSent, admit_at,
+    fits,
 };
 use crate::tool::Toolset;
 
-/// The reason on record of a claim whose connection ended.
-const CLIENT_GONE: &str = "the connection of the client has ended";
-
 impl SessionTask {
     /// Takes a connection of a client, in place of its earlier one. Returns the record.
-    pub(in crate::engine) async fn relay(&mut self, relay: Relay) -> Result<Seq, Error> {
+    pub(in crate::engine) async fn relay(
+        &mut self,
+        relay: Relay,
+        on_record: Option<PolicySet>,
+    ) -> Result<Seq, Error> {
         if self.stream.session.closed {
             return Err(Error::Refused(Rejection::SessionClosed));
         }
@@ -29,8 +32,9 @@ impl SessionTask {
         if self.connections.opening.is_some() || self.is_connected_itself() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        let agent = self.relayed_agent(Some((&relay.model, relay.platform)), relay.tools)?;
-        self.end_relay("the client connected again").await?;
+        let agent =
+            self.relayed_agent(Some((&relay.model, relay.platform)), relay.tools, on_record)?;
+        self.end_relay(CLIENT_AGAIN).await?;
         self.serve_with_tools_of(agent).await?;
         let connected = Connected {
             model: relay.model,
@@ -56,19 +60,33 @@ impl SessionTask {
     }
 
     /// Takes other tools of the client.
-    pub(in crate::engine) async fn relay_tools(&mut self, tools: Toolset) -> Result<(), Error> {
-        let agent = self.relayed_agent(None, tools)?;
+    pub(in crate::engine) async fn relay_tools(
+        &mut self,
+        tools: Toolset,
+        on_record: Option<PolicySet>,
+    ) -> Result<(), Error> {
+        let agent = self.relayed_agent(None, tools, on_record)?;
         self.serve_with_tools_of(agent).await?;
         Ok(())
     }
 
     /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
-    /// that only their calls are refused.
+    /// that only their calls are refused. `on_record` are the policies of a fixture that is played.
     fn relayed_agent(
         &self,
         model: Option<(&str, Platform)>,
         tools: Toolset,
+        on_record: Option<PolicySet>,
     ) -> Result<Arc<Prepared>, Error> {
+        if on_record.is_some() {
+            let ledger = &self.stream.ledger;
+            let agent = self
+                .agent
+                .relayed_on_record(model, tools, on_record, ledger);
+            return agent
+                .map(Arc::new)
+                .map_err(|mistakes| Error::Configuration { mistakes });
+        }
         let shared = &self.shared.changed_agents.relayed;
         let ledger = &self.stream.ledger;
         if let Ok(agent) = shared.of(&self.agent, model, tools.clone(), ledger) {
@@ -225,6 +243,16 @@ impl Stream {
 }
 
 impl Relayed {
+    /// The connection as a step of a fixture.
+    pub(super) fn as_step(&self, connected: &Connected) -> ClientConnected {
+        ClientConnected {
+            claim: Some(format!("{RELAYED}{}", self.claim)),
+            by: Some(self.client.clone()),
+            lease_us: u64::try_from(self.lease.until(Timestamp(0)).0).ok(),
+            resumed: connected.resumed.is_some(),
+        }
+    }
+
     fn orders_of(&self, fact: &Fact) {
         match &fact.event {
             Event::Observed(Observation::FunctionCallReceived(it)) if it.by.is_none() => {

@@ -264,6 +264,8 @@ fn asked_of_provider(waiting: PendingConfirmation) -> Option<ConfirmationRequest
         declaration,
         requested_at,
         expires_at,
+        // A provider that answers in time decides, whatever the term is.
+        on_expiry: _,
         model_lost_interest,
         // A provider is a program, and only a person can allow later calls.
         may_allow_for_session: _,

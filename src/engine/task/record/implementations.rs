@@ -141,10 +141,10 @@ impl Stream {
         restless.chain(due).filter(may_start).collect()
     }
 
-    /// Returns the approved implementation of the tool, if the call runs with an approval.
+    /// Returns the implementation of the tool that its request named, if the call runs after one.
     pub(in crate::engine) fn approved_implementation(&self, call: &Call) -> Option<Value> {
         let Phase::Running {
-            leave: Leave::Approved(_),
+            leave: Leave::Approved(_) | Leave::Unanswered(_),
             ..
         } = call.phase
         else {

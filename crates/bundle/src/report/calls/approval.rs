@@ -193,6 +193,7 @@ fn one_run(told: &Told<'_>, call: &AuditedCall, run: &Run) -> Markup {
         Leave::Waived => "approval not enforced",
         Leave::Approved(_) => "by an approval",
         Leave::Standing(_) => "by a standing leave",
+        Leave::Unanswered(_) => "without an answer, as its policy says; no person allowed it",
     };
     html! {
         "start " (run.attempt) ", " (leave) ", " (at(run.started_at))

@@ -90,6 +90,7 @@ fn answer(end: QuestionEnd) -> String {
         QuestionEnd::Open
         | QuestionEnd::Denied
         | QuestionEnd::Expired
+        | QuestionEnd::AllowedUnanswered
         | QuestionEnd::Withdrawn
         | QuestionEnd::Superseded => question_end(end),
     }

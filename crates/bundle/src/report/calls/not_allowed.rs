@@ -21,6 +21,7 @@ pub(in crate::report) fn not_allowed(told: &Told<'_>) -> Section {
     };
     let (denied, expired) = (of(QuestionEnd::Denied), of(QuestionEnd::Expired));
     let withdrawn = of(QuestionEnd::Withdrawn);
+    let unanswered = of(QuestionEnd::AllowedUnanswered);
     let cancelled: Vec<_> = told
         .calls
         .iter()
@@ -32,6 +33,14 @@ pub(in crate::report) fn not_allowed(told: &Told<'_>) -> Section {
         h3 { "Expired" }
         p { "A request without an answer in time counts as a no." }
         (questions(told, "Expired requests", "expired", &expired))
+        @if !unanswered.is_empty() {
+            h3 { "Expired, and the call ran" }
+            p {
+                "No person answered in time, and the policy lets such a call run. No person "
+                "allowed these calls."
+            }
+            (questions(told, "Requests whose call ran unanswered", "unanswered", &unanswered))
+        }
         @if !withdrawn.is_empty() {
             h3 { "Withdrawn" }
             p { "The call no longer needed the answer, because it had ended." }

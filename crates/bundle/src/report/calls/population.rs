@@ -10,12 +10,13 @@ use crate::report::frame::{ROWS_MAX, Section, number, numbered, said, table};
 use crate::report::told::Told;
 
 /// The columns of the decisions about calls.
-const DECISIONS: [&str; 12] = [
+const DECISIONS: [&str; 13] = [
     "#Allowed by a person",
     "#By a standing leave",
     "#By a rule",
     "#By a program",
     "#Approval not enforced",
+    "#Without an answer",
     "#Earlier result reused",
     "#Denied by a person",
     "#Denied by a program",
@@ -185,13 +186,14 @@ fn decision(call: &AuditedCall) -> usize {
             3
         }
         Verdict::GateWaived => 4,
-        Verdict::ResultReused => 5,
-        Verdict::Denied => 6,
-        Verdict::DeniedAutomatically | Verdict::RefusedByProgram => 7,
-        Verdict::RefusedByPolicy => 8,
-        Verdict::Expired => 9,
-        Verdict::Withdrawn => 10,
-        Verdict::Waiting | Verdict::Undecided => 11,
+        Verdict::AllowedUnanswered => 5,
+        Verdict::ResultReused => 6,
+        Verdict::Denied => 7,
+        Verdict::DeniedAutomatically | Verdict::RefusedByProgram => 8,
+        Verdict::RefusedByPolicy => 9,
+        Verdict::Expired => 10,
+        Verdict::Withdrawn => 11,
+        Verdict::Waiting | Verdict::Undecided => 12,
     }
 }
 

@@ -34,8 +34,8 @@ pub(in crate::report) fn unasked(told: &Told<'_>) -> Section {
     }
     let body = html! {
         p {
-            "No person decided about these calls when they came. Each row has the rule, leave or "
-            "program that let them, and the policies that were in force."
+            "No person decided about these calls. Each row has the rule, leave or program that let "
+            "them, and the policies that were in force."
         }
         @if groups.is_empty() { p { "There is no such call." } }
         @else { (grouped(told, &groups)) }
@@ -87,6 +87,7 @@ fn is_unasked(call: &AuditedCall) -> bool {
         Verdict::AllowedByRule
         | Verdict::AllowedByProgram
         | Verdict::GateWaived
+        | Verdict::AllowedUnanswered
         | Verdict::AllowedByLeave
         | Verdict::ApprovedAutomatically
         | Verdict::AnsweredByProgram
@@ -115,7 +116,12 @@ fn program(call: &AuditedCall) -> Option<&str> {
 fn let_by(call: &AuditedCall) -> String {
     let verdict = verdict_words(call.verdict);
     match (&call.waived, &call.policy) {
-        (Some(waived), _) if call.verdict == Verdict::GateWaived => {
+        (Some(waived), _)
+            if matches!(
+                call.verdict,
+                Verdict::GateWaived | Verdict::AllowedUnanswered
+            ) =>
+        {
             format!("{verdict}: {}", waived.reason)
         }
         (_, Some(policy)) if call.verdict == Verdict::AllowedByRule => {

@@ -37,7 +37,8 @@ pub(in crate::config) const PROXY: [&str; 6] = [
 ];
 
 /// The keys of a rule in `roles`.
-pub(in crate::config) const ROLE: [&str; 5] = ["value", "role", "agents", "labels", "tools"];
+pub(in crate::config) const ROLE: [&str; 6] =
+    ["value", "role", "agents", "labels", "tools", "models"];
 
 /// The permissions of a socket: those of its user, or of its group, too.
 pub(super) const SOCKET_MODES: [(&str, u32); 2] = [("0600", 0o600), ("0660", 0o660)];
@@ -181,6 +182,11 @@ fn role(section: &Section<'_>) -> Option<RoleRule> {
         grant.agents = AgentScope::Only(texts(agents));
     }
     grant.tools = tools.as_ref().map(texts);
+    for model in names("models").into_iter().flatten() {
+        // The vendors write `models/NAME`, and more collections in front of it.
+        let name = model.value.rsplit('/').next().unwrap_or_default();
+        grant = grant.of_model(name);
+    }
     if let Some(labels) = section.section("labels") {
         for name in labels.table.keys() {
             let value = labels.text(name);

@@ -148,8 +148,13 @@ fn role() -> Value {
         ),
         (
             "tools",
-            names,
+            names.clone(),
             "The only tools that may be called and claimed; any by default.",
+        ),
+        (
+            "models",
+            names,
+            "The only models for clients of the gateway; any by default.",
         ),
     ];
     table(&["value", "role"], fields)

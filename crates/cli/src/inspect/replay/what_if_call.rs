@@ -90,7 +90,7 @@ fn why(call: &CallReport) -> String {
         }
         return match under.standing {
             Standing::Ended(Outcome::TimedOut) => "it would time out".to_owned(),
-            Standing::Ended(Outcome::Expired) => "the answer would come too late".to_owned(),
+            Standing::Ended(Outcome::Expired) => "no answer would come in time".to_owned(),
             standing => format!("it would be {}", standing_words(standing)),
         };
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use recount::audit::{Question, QuestionEnd};
 use recount::ledger::PendingConfirmation;
-use recount::session::{About, Outcome};
+use recount::session::{About, OnExpiry, Outcome};
 use recount_telling::{
     acted, acted_in_short, asked, bound_words, calls, count, progress, still_needed,
 };
@@ -20,7 +20,10 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
             h2.ask { (said_in_lines(asked(open))) }
             p {
                 @match open.about {
-                    About::Gate => "The call runs only if a person says yes.",
+                    About::Gate => @match open.on_expiry {
+                        OnExpiry::Deny => "The call runs only if a person says yes.",
+                        OnExpiry::Allow => "The call waits for a person, but not for ever.",
+                    },
                     About::Tool => "The tool asks, and continues with the answer.",
                     About::InDoubt => {
                         "The call was cut off: it may have run, or not. Both answers are below."
@@ -32,7 +35,10 @@ pub(super) fn shown(frame: &Frame, it: &Loaded) -> Markup {
             p.quiet {
                 "Asked " (relative(open.requested_at, it.now))
                 @if let Some(at) = open.expires_at {
-                    ". Without an answer it counts as denied "
+                    @match open.on_expiry {
+                        OnExpiry::Deny => ". Without an answer it counts as denied ",
+                        OnExpiry::Allow => ". Without an answer the call runs ",
+                    }
                     span.ask { (relative(at, it.now)) } "."
                 }
             }
@@ -211,7 +217,10 @@ fn decided(question: &Question, it: &Loaded) -> Markup {
     let end = calls::question_end(question.end);
     let tone = match question.end {
         QuestionEnd::Approved | QuestionEnd::SettledAsDone => "good",
-        QuestionEnd::Denied | QuestionEnd::SettledAsFailed | QuestionEnd::Expired => "bad",
+        QuestionEnd::Denied
+        | QuestionEnd::SettledAsFailed
+        | QuestionEnd::Expired
+        | QuestionEnd::AllowedUnanswered => "bad",
         QuestionEnd::Withdrawn | QuestionEnd::Superseded | QuestionEnd::Open => "quiet",
     };
     html! {

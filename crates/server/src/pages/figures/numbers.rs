@@ -18,12 +18,14 @@ pub(super) struct Ends {
     /// The requests about interrupted calls whose outcome was found.
     pub(super) settled: u64,
     pub(super) expired: u64,
+    /// The requests that expired, and whose call ran then.
+    pub(super) unanswered: u64,
     pub(super) withdrawn: u64,
 }
 
 impl Ends {
     pub(super) fn all(&self) -> u64 {
-        self.allowed + self.denied + self.settled + self.expired + self.withdrawn
+        self.allowed + self.denied + self.settled + self.expired + self.unanswered + self.withdrawn
     }
 
     fn add(&mut self, end: QuestionEnd) {
@@ -32,6 +34,7 @@ impl Ends {
             QuestionEnd::Denied => self.denied += 1,
             QuestionEnd::SettledAsDone | QuestionEnd::SettledAsFailed => self.settled += 1,
             QuestionEnd::Expired => self.expired += 1,
+            QuestionEnd::AllowedUnanswered => self.unanswered += 1,
             QuestionEnd::Withdrawn => self.withdrawn += 1,
             // The request in its place counts.
             QuestionEnd::Open | QuestionEnd::Superseded => {}
@@ -146,6 +149,7 @@ impl Asked {
             | QuestionEnd::SettledAsFailed => true,
             QuestionEnd::Open
             | QuestionEnd::Expired
+            | QuestionEnd::AllowedUnanswered
             | QuestionEnd::Withdrawn
             | QuestionEnd::Superseded => false,
         };

@@ -19,11 +19,12 @@ use crate::routes::Caller;
 const NAMES_MAX: usize = 20;
 
 /// The ends of a request, with the class of their colour.
-const ENDS: [(&str, &str); 5] = [
+const ENDS: [(&str, &str); 6] = [
     ("good", "Allowed"),
     ("bad", "Denied"),
     ("mark", "Settled"),
     ("ask", "Expired"),
+    ("far", "Allowed without an answer"),
     ("quiet", "Withdrawn"),
 ];
 
@@ -331,6 +332,7 @@ fn parts(ends: &Ends) -> Vec<Part> {
         ends.denied,
         ends.settled,
         ends.expired,
+        ends.unanswered,
         ends.withdrawn,
     ];
     let classes = ENDS.iter().map(|(class, _)| *class);

@@ -69,6 +69,7 @@ pub(super) fn ends(ends: &Ends) -> Markup {
         ("Denied", ends.denied),
         ("Settled", ends.settled),
         ("Expired", ends.expired),
+        ("Allowed without an answer", ends.unanswered),
         ("Withdrawn", ends.withdrawn),
     ];
     html! {

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use recount::control::Waiting;
-use recount::session::{Seq, SessionId, Timestamp};
+use recount::session::{OnExpiry, Seq, SessionId, Timestamp};
 use recount_telling::{asked, count, cut, one_line, progress, shown_args};
 
 use super::chosen::{Chosen, cursor};
@@ -269,7 +269,13 @@ fn row(frame: &Frame, item: &Item, now: Timestamp) -> Markup {
                         "Asked " (relative(it.requested_at, now))
                         @if let Some(at) = it.expires_at {
                             @if at <= now { ", " span.bad { "expired" } }
-                            @else { ", expires " span.ask { (relative(at, now)) } }
+                            @else {
+                                @match it.on_expiry {
+                                    OnExpiry::Deny => ", expires ",
+                                    OnExpiry::Allow => ", runs without an answer ",
+                                }
+                                span.ask { (relative(at, now)) }
+                            }
                         }
                         @if let Some(needs) = &it.needs {
                             ". " (said(&progress(Some(needs), it.missing())))

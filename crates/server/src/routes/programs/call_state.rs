@@ -99,6 +99,7 @@ pub(crate) async fn state_of(
             | Phase::Asking { .. }
             | Phase::Withdrawn
             | Phase::Approved { .. }
+            | Phase::Unanswered { .. }
             | Phase::Denied { .. }
             | Phase::Permitted { .. }
             | Phase::Ready { .. }

@@ -4,22 +4,22 @@
 //! Gated ─▶ confirmation_requested ─┬─ confirmation_answered yes ─▶ Approved (see `approvers`)
 //!    └─▶ gate_waived               ├─ confirmation_answered no ──▶ Denied ─▶ response_issued
 //!                                  ├─ confirmation_answered with a found outcome ─▶ Found
-//!                                  ├─ deadline_passed ─▶ confirmation_expired ─▶ Denied
+//!                                  ├─ deadline_passed ─▶ confirmation_expired (see `unanswered`)
 //!                                  ├─ contract changed ─▶ confirmation_reopened ─▶ asked again
 //!                                  └─ cancelled ─▶ confirmation_withdrawn
 //! ```
 
 use std::time::Duration;
 
-use super::{approvers, open_requests, standing};
+use super::{approvers, open_requests, standing, unanswered};
 use crate::calls::call::{Asked, Call, Phase};
 use crate::calls::requests::{Answered, Request, RequestState};
 use crate::json::Json;
 use crate::policies::policy::Edits;
 use crate::policies::response;
 use crate::record::decision::{
-    About, ConfirmationExpired, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn,
-    Decision, GateWaived, Outcome,
+    About, ConfirmationReopened, ConfirmationRequested, ConfirmationWithdrawn, Decision,
+    GateWaived, Outcome,
 };
 use crate::record::finding::Finding;
 use crate::record::observation::ConfirmationAnswered;
@@ -43,7 +43,12 @@ pub(crate) fn ask(session: &Session, seq: Seq, call: &Call) -> Option<Decision> 
     let policy = session.terms.policies.of(&call.name);
     if session.terms.waive(policy) {
         let reason = gates.reason.clone().unwrap_or_default();
-        return Some(GateWaived { call: seq, reason }.into());
+        let waived = GateWaived {
+            call: seq,
+            reason,
+            unanswered: None,
+        };
+        return Some(waived.into());
     }
     if let Some(used) = standing::covers(session, seq, call) {
         return Some(used.into());
@@ -105,6 +110,7 @@ fn ask_about(
         contract: session.terms.contract(&call.name)?,
         declaration: session.terms.declaration(&call.name)?,
         expires_at_us,
+        on_expiry: unanswered::term(policy, about),
         payload_schema: match own {
             Some(own) => own.payload_schema.clone(),
             None => policy
@@ -161,6 +167,7 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
             request: seq,
             about: it.about,
             expires_at: it.expires_at_us,
+            on_expiry: it.on_expiry,
             expired: false,
             in_place: call.take_in_place(),
         };
@@ -181,7 +188,7 @@ pub(crate) fn wait(
     expired: bool,
 ) -> Option<Decision> {
     if expired {
-        return Some(ConfirmationExpired { call: seq, request }.into());
+        return Some(unanswered::expire(seq, call, request));
     }
     if in_place::keeps_question(session, call) {
         return None;
@@ -310,21 +317,6 @@ pub(crate) fn deadline_passed(session: &mut Session, seq: Seq, due: Seq) {
     }
 }
 
-pub(crate) fn expired(session: &mut Session, at: Seq, it: &ConfirmationExpired) {
-    set_request(session, it.request, RequestState::Expired { at });
-    let now = session.at;
-    if let Some(call) = session.calls.get_mut(&it.call)
-        && !in_place::resume(call, now)
-        && let Phase::AwaitingConfirmation { about, .. } = call.phase
-    {
-        call.phase = Phase::Denied {
-            about,
-            reason: None,
-            expired: true,
-        };
-    }
-}
-
 pub(crate) fn withdrawn(session: &mut Session, at: Seq, it: &ConfirmationWithdrawn) {
     set_request(
         session,
@@ -441,7 +433,7 @@ pub(crate) fn owed(seq: Seq, call: &Call, effects: &mut Vec<Effect>) {
     }
 }
 
-fn set_request(session: &mut Session, request: Seq, state: RequestState) {
+pub(super) fn set_request(session: &mut Session, request: Seq, state: RequestState) {
     if let Some(request) = session.requests.get_mut(&request) {
         request.state = state;
         request.asking = None;

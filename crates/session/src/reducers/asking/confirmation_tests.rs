@@ -59,6 +59,7 @@ fn a_gated_call_asks_about_its_contract_and_its_argument_bytes() {
         contract: catalog::contract_hash(declared, policy),
         declaration: catalog::declaration_hash(declared, policy),
         expires_at_us: Some(asked.now().after_ms(60_000)),
+        on_expiry: OnExpiry::Deny,
         payload_schema: None,
         asked: None,
         may_allow_for_session: false,
@@ -142,7 +143,13 @@ fn two_gated_calls_are_asked_in_call_order_and_answered_in_any() {
 #[test]
 fn a_refusal_says_whether_another_answer_may_count() {
     assert!(Rejection::EditsNotAllowed.leaves_open());
-    assert!(!Rejection::RequestExpired { at: Seq(9) }.leaves_open());
+    assert!(
+        !Rejection::RequestExpired {
+            at: Seq(9),
+            goes_on: false
+        }
+        .leaves_open()
+    );
 }
 
 fn question(effect: &Effect) -> Option<Seq> {
@@ -248,7 +255,11 @@ fn request_expires_by_recorded_clock_and_rejects_late_answer() {
     assert_eq!(settled(&expired), Outcome::Expired);
     let at = expired.facts()[7].seq;
     let late = answer_to(request, true, None, "ada");
-    assert_eq!(expired.rejection(late), Rejection::RequestExpired { at });
+    let goes_on = false;
+    assert_eq!(
+        expired.rejection(late),
+        Rejection::RequestExpired { at, goes_on }
+    );
 }
 
 #[test]
@@ -410,6 +421,7 @@ fn waived_gate_records_its_reason() {
     let waived = GateWaived {
         call,
         reason: "no durable journal".to_owned(),
+        unanswered: None,
     };
     let waived = Event::Decided(waived.into());
     assert!(running.facts().iter().any(|fact| fact.event == waived));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::calls::call::{Call, Leave, Phase};
 use crate::json::{Json, escaped};
 use crate::policies::condition::{ARGUMENT, Condition};
+use crate::record::decision::GateWaived;
 use crate::state::session::Session;
-use crate::values::id::Seq;
 
 /// The state of a confirmation gate for one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,9 +64,9 @@ fn argument(call: &Call, key: &str) -> Option<Json> {
 }
 
 /// Folds the waiver of a call's gate.
-pub(crate) fn waived(session: &mut Session, call: Seq) {
-    let leave = Leave::Waived;
-    session.calls.set_phase(call, Phase::Permitted { leave });
+pub(crate) fn waived(session: &mut Session, it: &GateWaived) {
+    let leave = it.unanswered.map_or(Leave::Waived, Leave::Unanswered);
+    session.calls.set_phase(it.call, Phase::Permitted { leave });
 }
 
 #[cfg(test)]

@@ -136,6 +136,7 @@ pub(crate) fn settles(call: &Call, attempt: u32) -> bool {
         | Phase::Asking { .. }
         | Phase::Withdrawn
         | Phase::Approved { .. }
+        | Phase::Unanswered { .. }
         | Phase::Denied { .. }
         | Phase::Permitted { .. }
         | Phase::Running { .. }

@@ -1,0 +1,146 @@
+//! The passage of the client's messages to the vendor, and what the session gets of them.
+
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use recount::session::Json;
+
+use super::ends::End;
+use super::messages::like;
+use super::passing::Received;
+use super::reports::Report;
+use super::task::Relay;
+use crate::frames::client::{self, ClientFrame, text_of, user_text};
+use crate::frames::declaring::with_tools;
+use crate::frames::responses::{Response, split_responses};
+use crate::frames::setup::ContextUpdate;
+use crate::frames::turns::answered_in_turns;
+
+impl Relay {
+    pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
+        let message = match message {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return Some(End::of_client(&error)),
+            None => return Some(End::ClientLost("the connection ended".to_owned())),
+        };
+        let bytes = match &message {
+            Message::Text(text) => text.as_bytes(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(frame) => return Some(End::Client(frame.clone())),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+        };
+        let class = client::look(bytes);
+        let text = || text_of(bytes).unwrap_or_default();
+        match class {
+            ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
+            ClientFrame::RealtimeText | ClientFrame::Content => {
+                let answered = match answered_in_turns(text()) {
+                    Ok(answered) => answered,
+                    Err(problem) => return Some(malformed(&problem)),
+                };
+                if answered.iter().any(|id| self.calls.is_withheld(id)) {
+                    tracing::warn!("a client answered a call in its content that it does not have");
+                    return None;
+                }
+                if let Some(said) = user_text(text()) {
+                    self.said(said);
+                }
+                self.to_vendor.push(message);
+            }
+            ClientFrame::Setup => {
+                return Some(End::Own(CloseCode::Invalid, "expected one setup, got two"));
+            }
+            ClientFrame::ContextUpdate => {
+                let text = text().to_owned();
+                return self.declare(message, &text);
+            }
+            ClientFrame::ToolResponse => {
+                let message = message.clone();
+                let text = text().to_owned();
+                return self.answer(message, &text);
+            }
+            ClientFrame::Malformed(problem) => return Some(malformed(&problem)),
+        }
+        None
+    }
+
+    /// Reports words of the client. They pass also if the busy session has no room for them.
+    fn said(&mut self, words: String) {
+        match self.reports.have_room_for_words() {
+            true => self.report(Report::Said(words)),
+            false => self.dropped += 1,
+        }
+    }
+
+    /// Passes on a change of the client's tools, with the agent's own tools.
+    ///
+    /// It passes at once, as the declarations of a setup do. A call that follows it waits until the
+    /// session has recorded the tools, because [copies](super::copies) follow earlier reports.
+    fn declare(&mut self, message: Message, text: &str) -> Option<End> {
+        let update = match ContextUpdate::read(text) {
+            Ok(update) => update,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        let Some(declared) = update.declared else {
+            self.to_vendor.push(message);
+            return None;
+        };
+        if let Err(end) = self.may_declare(&declared) {
+            return Some(end);
+        }
+        let hosted = self.hosted(&self.model, &declared);
+        let changed = match with_tools(text, &hosted) {
+            Ok(changed) => changed,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        self.to_vendor.push(match hosted.is_empty() {
+            true => message,
+            false => like(&message, changed),
+        });
+        let names = hosted.iter().filter_map(|it| it["name"].as_str());
+        self.calls.hosted = names.map(str::to_owned).collect();
+        if let Some(wanted) = &mut self.wanted {
+            wanted.tools = declared;
+            return None;
+        }
+        self.report(Report::Tools(declared));
+        None
+    }
+
+    fn answer(&mut self, message: Message, text: &str) -> Option<End> {
+        let divided = match split_responses(text) {
+            Ok(divided) => divided,
+            Err(problem) => return Some(malformed(&problem)),
+        };
+        let mut acts = Vec::new();
+        let unknown = self.calls.answered(message, &divided, &mut acts);
+        self.perform(acts);
+        for response in unknown {
+            self.late(&response);
+        }
+        None
+    }
+
+    /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
+    /// the client does not have them.
+    fn late(&mut self, response: &Response<'_>) {
+        let held = self.session.zip(response.id.as_deref());
+        let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
+        let Some(key) = key else {
+            let tool = response.name.as_deref().unwrap_or_default();
+            tracing::warn!(tool, "a client answered a call that it does not have");
+            return;
+        };
+        let json = Json::parse(response.response.unwrap_or("{}"));
+        let response = json.unwrap_or_else(|_| Json::empty_object());
+        self.report(Report::Late { key, response });
+    }
+}
+
+fn malformed(problem: &dyn std::fmt::Display) -> End {
+    tracing::warn!(%problem, "a message of a client is not forwarded");
+    End::Own(
+        CloseCode::Invalid,
+        "expected a message that all readers read alike",
+    )
+}
