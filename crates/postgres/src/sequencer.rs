@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::future;
 use recount_journal::Error;
 use tokio::sync::Mutex;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Statement};
 
 use crate::claims::unsigned;
-use crate::error::{may_be_repeated, may_not_write, told};
+use crate::error::{failed, may_be_repeated, may_not_write, told};
 use crate::server::Server;
 
 /// The maximum number of batches in a turn.
@@ -21,47 +21,52 @@ const TURN: usize = 1000;
 /// position is given before one that a reader has passed.
 pub(crate) struct Sequencer {
     server: Arc<Server>,
-    client: Mutex<Option<Client>>,
+    line: Mutex<Option<Line>>,
+}
+
+/// A connection with the statements of a turn. They are prepared before: a turn is sent as a whole,
+/// so that nothing of it runs outside of its transaction.
+struct Line {
+    client: Client,
+    lock: Statement,
+    give: Statement,
 }
 
 impl Sequencer {
     pub(crate) fn new(server: Arc<Server>) -> Self {
         Self {
             server,
-            client: Mutex::default(),
+            line: Mutex::default(),
         }
     }
 
     /// Gives positions to all batches that are committed by now, and returns the last position.
     pub(crate) async fn catch_up(&self) -> Result<u64, Error> {
-        let mut known = self.client.lock().await;
+        let mut known = self.line.lock().await;
         loop {
-            let client = match known.take().filter(|it| !it.is_closed()) {
-                Some(client) => client,
-                None => {
-                    let connected = self.server.connect(|_| ()).await;
-                    connected.map_err(crate::error::failed("connect"))?
-                }
+            let line = match known.take().filter(|it| !it.client.is_closed()) {
+                Some(line) => line,
+                None => self.open().await.map_err(failed("connect"))?,
             };
-            let turn = self.turn(&client).await;
-            let (given, last) = match turn {
+            let (given, last) = match line.turn().await {
                 Ok(turn) => turn,
                 Err(error) if may_be_repeated(&error) => continue,
                 // A standby, or a reader without rights, takes the positions that others give.
                 Err(error) if may_not_write(&error) => {
                     tracing::debug!(error = told(&error), "positions are given by others");
-                    return self.last(&client).await;
+                    return self.last(&line.client).await;
                 }
-                Err(error) => return Err(crate::error::failed("give positions")(error)),
+                Err(error) => return Err(failed("give positions")(error)),
             };
-            *known = Some(client);
+            *known = Some(line);
             if given < TURN {
                 return Ok(last);
             }
         }
     }
 
-    async fn turn(&self, client: &Client) -> Result<(usize, u64), tokio_postgres::Error> {
+    async fn open(&self) -> Result<Line, tokio_postgres::Error> {
+        let client = self.server.connect(|_| ()).await?;
         let schema = self.server.address.quoted_schema();
         let lock = format!("SELECT position FROM {schema}.sequencer FOR UPDATE");
         // A statement of its own, so that it sees what the last turn did.
@@ -81,14 +86,31 @@ impl Sequencer {
                  (SELECT position FROM moved), (SELECT position FROM {schema}.sequencer))",
             self.server.address.channel()
         );
+        let (lock, give) = (client.prepare(&lock).await?, client.prepare(&give).await?);
+        Ok(Line { client, lock, give })
+    }
+
+    async fn last(&self, client: &Client) -> Result<u64, Error> {
+        let schema = self.server.address.quoted_schema();
+        let select = format!("SELECT position FROM {schema}.sequencer");
+        let row = client.query_one(&select, &[]).await;
+        let row = row.map_err(failed("read the last position"))?;
+        Ok(unsigned(row.get(0)))
+    }
+}
+
+impl Line {
+    /// Returns the number of positions that were given, and the last one.
+    async fn turn(&self) -> Result<(usize, u64), tokio_postgres::Error> {
+        let client = &self.client;
         let turn = future::try_join4(
             client.batch_execute("BEGIN"),
-            client.batch_execute(&lock),
-            client.query_one(&give, &[]),
+            client.execute(&self.lock, &[]),
+            client.query_one(&self.give, &[]),
             client.batch_execute("COMMIT"),
         );
         match turn.await {
-            Ok(((), (), row, ())) => {
+            Ok(((), _, row, ())) => {
                 let given = usize::try_from(row.get::<_, i64>(0)).unwrap_or(0);
                 Ok((given, unsigned(row.get(1))))
             }
@@ -98,13 +120,5 @@ impl Sequencer {
                 Err(error)
             }
         }
-    }
-
-    async fn last(&self, client: &Client) -> Result<u64, Error> {
-        let schema = self.server.address.quoted_schema();
-        let select = format!("SELECT position FROM {schema}.sequencer");
-        let row = client.query_one(&select, &[]).await;
-        let row = row.map_err(crate::error::failed("read the last position"))?;
-        Ok(unsigned(row.get(0)))
     }
 }

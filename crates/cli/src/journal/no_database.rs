@@ -16,7 +16,10 @@ pub(crate) enum Database {}
 /// The settings of a service for its journal in a database.
 #[cfg(feature = "serve")]
 #[derive(Debug, Default)]
-#[expect(dead_code, reason = "a configuration has them, and no database takes them")]
+#[expect(
+    dead_code,
+    reason = "a configuration has them, and no database takes them"
+)]
 pub(crate) struct NodeSettings {
     pub(crate) node: Option<String>,
     pub(crate) lease: Option<Duration>,
