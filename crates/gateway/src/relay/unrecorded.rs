@@ -159,12 +159,10 @@ impl Calls {
         true
     }
 
-    /// True if the response is the first one for an observed call that a stopped session has ended.
-    /// The vendor still waits for it.
+    /// True if the response is the first one for an observed call that its session has ended
+    /// without a word to the vendor, which still waits for it. What the session says later is not
+    /// needed.
     fn answers_after_the_end(&mut self, response: &Response<'_>, is_interim: bool) -> bool {
-        if !self.is_stopped {
-            return false;
-        }
         let mut known = self.known.iter();
         let found = known.find(|(_, it)| {
             it.is_for(response) && it.is_ended && it.lacks_outcome() && !self.is_held(&it.name)
@@ -175,6 +173,7 @@ impl Calls {
             && !is_interim
         {
             known.tell();
+            self.answered.extend(call);
         }
         call.is_some()
     }

@@ -123,9 +123,9 @@ async fn client_gets_nothing_that_its_sdk_does_not_know() {
     }
 }
 
-/// A call with an argument of 600 KiB.
-fn large(id: &str) -> String {
-    let query = "x".repeat(600 << 10);
+/// A call with an argument of this many KiB.
+fn large(id: &str, kib: usize) -> String {
+    let query = "x".repeat(kib << 10);
     format!(r#"{{"id":"{id}","name":"look_up","args":{{"query":"{query}"}}}}"#)
 }
 
@@ -137,7 +137,7 @@ async fn large_calls_pass_once_the_journal_writes_again() {
     let mut bench = Bench::with(engine, Arc::new(AnyCredential), |it| it).await;
     let (mut client, mut vendor) = bench.connected("k").await;
     journal.stick();
-    let sent = ["f1", "f2"].map(|id| calls(&[large(id)]));
+    let sent = ["f1", "f2"].map(|id| calls(&[large(id, 500)]));
     for message in &sent {
         vendor.binary(message).await;
     }
@@ -146,4 +146,15 @@ async fn large_calls_pass_once_the_journal_writes_again() {
     for message in &sent {
         assert!(client.next_text().await == *message);
     }
+}
+
+/// The engine reads calls up to 512 KiB. The model hears of a larger one, so it does not wait.
+#[tokio::test]
+async fn call_that_is_too_large_for_the_record_is_refused() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[large("f1", 600)])).await;
+    let refused = vendor.next_json().await.to_string();
+    assert!(refused.contains("f1") && refused.contains("error"), "{refused}");
+    assert_eq!(until_usage(&mut client, &mut vendor).await, [""; 0]);
 }

@@ -139,6 +139,7 @@ async fn page_has_the_numbers_of_the_history() {
             ["Denied", "1", "16.7 %"],
             ["Settled", "0", "0.0 %"],
             ["Expired", "1", "16.7 %"],
+            ["Allowed without an answer", "0", "0.0 %"],
             ["Withdrawn", "1", "16.7 %"],
         ]
     );
