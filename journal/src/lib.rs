@@ -3,6 +3,7 @@
 mod error;
 mod files;
 mod follow_place;
+mod future;
 mod hash;
 mod index;
 mod journal;
@@ -22,8 +23,9 @@ pub use error::{Error, Malformed};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
 pub use follow_place::FollowPlace;
+pub use future::{BoxFuture, block_on};
 pub use hash::{Hash, NotAHash};
-pub use journal::{BoxFuture, Commit, Journal, Space, Span, block_on};
+pub use journal::{Commit, Journal, Space, Span};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};
 pub use maintenance::export::{export, export_shown};
 pub use maintenance::export_writer::ExportWriter;

@@ -100,6 +100,7 @@ const JOURNAL_ROOMS: &[&str] = &[
     "tree",
     "error",
     "records",
+    "future",
     "sharing",
     "journal",
     "follow_place",

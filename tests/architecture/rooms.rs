@@ -162,6 +162,7 @@ const PARTS: &[Part] = &[
             "settings",
             "lease",
             "queue",
+            "statements",
             "batch",
             "committer",
             "sequencer",

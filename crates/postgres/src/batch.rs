@@ -27,7 +27,7 @@ struct Columns<'b> {
     at_us: Vec<i64>,
 }
 
-/// What appends bring besides their lines.
+/// The parts of appends besides their lines.
 #[derive(Default)]
 struct Changes<'b> {
     objects: Objects<'b>,

@@ -155,6 +155,9 @@ async fn call_that_is_too_large_for_the_record_is_refused() {
     let (mut client, mut vendor) = bench.connected("k").await;
     vendor.binary(&calls(&[large("f1", 600)])).await;
     let refused = vendor.next_json().await.to_string();
-    assert!(refused.contains("f1") && refused.contains("error"), "{refused}");
+    assert!(
+        refused.contains("f1") && refused.contains("error"),
+        "{refused}"
+    );
     assert_eq!(until_usage(&mut client, &mut vendor).await, [""; 0]);
 }
