@@ -31,15 +31,15 @@ pub(crate) struct Committer {
 }
 
 /// A connection that can append.
-struct Line {
+pub(crate) struct Line {
     client: Client,
     statements: Statements,
 }
 
 impl Committer {
     /// Commits batches until the queue is closed.
-    pub(crate) async fn run(self) {
-        let mut line = None;
+    pub(crate) async fn run(self, line: Line) {
+        let mut line = Some(line);
         while let Some(jobs) = self.queue.take().await {
             let sessions: Vec<Uuid> = jobs.iter().map(|job| job.append.session).collect();
             self.settle(jobs, &mut line).await;
@@ -250,7 +250,7 @@ impl Committer {
         }
     }
 
-    async fn connect(&self) -> Result<Line, tokio_postgres::Error> {
+    pub(crate) async fn connect(&self) -> Result<Line, tokio_postgres::Error> {
         let client = self.server.connect(|_| ()).await?;
         let address = &self.server.address;
         let (schema, channel) = (address.quoted_schema(), address.channel());

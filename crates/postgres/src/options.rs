@@ -144,7 +144,8 @@ impl Options {
                 lease: Arc::clone(&lease),
                 claims: Arc::clone(&claims),
             };
-            committers.push(server.spawn(committer.run()));
+            let line = committer.connect().await.map_err(failed("connect"))?;
+            committers.push(server.spawn(committer.run(line)));
         }
         let writer = Writer::new(queue, lease, claims, committers);
         let journal = PostgresJournal::new(server, Some(Arc::new(writer)));

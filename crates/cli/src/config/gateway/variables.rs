@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{CredentialsGiven, GatewaySettings, OnExpiryGiven};
+use super::gateway_section::{CredentialsGiven, GatewaySettings, OnExpiryGiven};
 use crate::config::environment::Set;
 use crate::config::reading::ADDRESS;
 use crate::config::settings::Settings;

@@ -1,7 +1,5 @@
 //! The settings of `[gateway]`: the addresses of a gateway, the vendor behind it, and its limits.
 
-mod variables;
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,29 +8,27 @@ use std::time::Duration;
 use recount::session::OnExpiry;
 use serde_json::{Value, json};
 
-use super::mistake::{Mistake, Place};
-use super::reading::{self, address};
-use super::schema::{self, duration, flag, number, table, text};
-use super::section::{Given, Section, instead_of};
-use super::settings::{AgentSettings, Settings, TlsSettings};
-
-pub(super) use variables::VARIABLES;
+use crate::config::mistake::{Mistake, Place};
+use crate::config::reading::{self, address};
+use crate::config::schema::{self, duration, flag, number, table, text};
+use crate::config::section::{Given, Section, instead_of};
+use crate::config::settings::{AgentSettings, Settings, TlsSettings};
 
 /// The terms of calls that a gateway holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HeldTerms {
+pub(in crate::config) struct HeldTerms {
     /// The time for which a call may block the model, before it is acknowledged.
-    pub(super) inline: Duration,
+    pub(in crate::config) inline: Duration,
     /// The time after which a question expires.
-    pub(super) at_most: Option<Duration>,
+    pub(in crate::config) at_most: Option<Duration>,
     /// The effect of an expiry after that time.
-    pub(super) on_expiry: Option<OnExpiry>,
+    pub(in crate::config) on_expiry: Option<OnExpiry>,
     /// True if nothing is held, and the record has what would have been.
-    pub(super) dry_run: bool,
+    pub(in crate::config) dry_run: bool,
 }
 
 /// The keys of `[gateway]`.
-pub(super) const GATEWAY: [&str; 15] = [
+pub(in crate::config) const GATEWAY: [&str; 15] = [
     "listen",
     "tls_listen",
     "tls",
@@ -102,7 +98,7 @@ pub(crate) enum CredentialsGiven {
 
 impl CredentialsGiven {
     /// The words for them.
-    pub(super) const EXPECTED: &str = "\"pass_through\" or \"tokens\"";
+    pub(in crate::config) const EXPECTED: &str = "\"pass_through\" or \"tokens\"";
 }
 
 impl FromStr for CredentialsGiven {
@@ -122,7 +118,7 @@ impl FromStr for CredentialsGiven {
 pub(crate) struct OnExpiryGiven(pub(crate) OnExpiry);
 
 impl OnExpiryGiven {
-    pub(super) const EXPECTED: &str = "\"deny\" or \"allow\"";
+    pub(in crate::config) const EXPECTED: &str = "\"deny\" or \"allow\"";
 }
 
 impl FromStr for OnExpiryGiven {
@@ -138,7 +134,7 @@ impl FromStr for OnExpiryGiven {
 }
 
 /// Reads `[gateway]`.
-pub(super) fn gateway(section: &Section<'_>) -> GatewaySettings {
+pub(in crate::config) fn gateway(section: &Section<'_>) -> GatewaySettings {
     section.only(&GATEWAY);
     let credentials = section.value("credentials", CredentialsGiven::EXPECTED, |node| {
         node.text()?.parse().ok()
@@ -220,12 +216,12 @@ impl Settings {
 
     /// True if clients declare tools of this agent: there is a gateway, and the agent has no model
     /// of its own.
-    pub(super) fn is_for_clients(&self, agent: &AgentSettings) -> bool {
+    pub(in crate::config) fn is_for_clients(&self, agent: &AgentSettings) -> bool {
         self.gateway.is_some() && agent.model.is_none()
     }
 
     /// The terms of held calls of an agent whose sessions clients have.
-    pub(super) fn held(&self, agent: &AgentSettings) -> Option<HeldTerms> {
+    pub(in crate::config) fn held(&self, agent: &AgentSettings) -> Option<HeldTerms> {
         let given = self.gateway.as_ref()?;
         self.is_for_clients(agent).then(|| HeldTerms {
             inline: given
@@ -245,7 +241,7 @@ impl Settings {
     }
 
     /// The mistakes of `[gateway]`, as far as the settings alone show them.
-    pub(super) fn gateway_mistakes(&self, service: SocketAddr) -> Vec<Mistake> {
+    pub(in crate::config) fn gateway_mistakes(&self, service: SocketAddr) -> Vec<Mistake> {
         let Some(given) = &self.gateway else {
             return Vec::new();
         };
@@ -350,7 +346,7 @@ const ONLY_FOR_TOKENS: &str =
     "this needs credentials = \"tokens\"; otherwise clients send the vendor's key";
 
 /// The JSON Schema of `[gateway]`.
-pub(super) fn schema() -> Value {
+pub(in crate::config) fn schema() -> Value {
     table(
         &[],
         [
