@@ -47,10 +47,10 @@ impl Commits {
                 return Ok(commit);
             }
             // Positions are given when they are asked for.
-            if self.sequencer.catch_up().await? > position {
-                if let Some(commit) = self.known(position).await? {
-                    return Ok(commit);
-                }
+            if self.sequencer.catch_up().await? > position
+                && let Some(commit) = self.known(position).await?
+            {
+                return Ok(commit);
             }
             self.news.wait(&mut news).await;
         }

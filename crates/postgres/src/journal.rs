@@ -138,7 +138,12 @@ impl PostgresJournal {
         let reading = read(self.reading.clone());
         Box::pin(async move {
             self.opened()?;
-            self.server.run(reading).await
+            let read = self.server.run(reading).await;
+            // Its error is the end of the connections.
+            if read.is_err() {
+                self.opened()?;
+            }
+            read
         })
     }
 }
@@ -158,7 +163,7 @@ impl Journal for PostgresJournal {
                 epoch,
                 reply,
             };
-            writer.queue.put(job).map_err(|_| Error::Closed)?;
+            writer.queue.put(job);
             settled.await.unwrap_or(Err(Error::Closed))
         })
     }

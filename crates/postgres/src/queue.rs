@@ -49,16 +49,17 @@ struct State {
 }
 
 impl Queue {
-    /// Adds an append, and returns it if the queue is closed.
-    pub(crate) fn put(&self, job: Job) -> Result<(), Job> {
+    /// Adds an append. Its caller gets an error if the queue is closed.
+    pub(crate) fn put(&self, job: Job) {
         let mut state = self.state();
         if state.closed {
-            return Err(job);
+            // The caller may be gone.
+            let _ = job.reply.send(Err(Error::Closed));
+            return;
         }
         state.waiting.push_back(job);
         drop(state);
         self.wake.notify_one();
-        Ok(())
     }
 
     /// Takes the appends of the next transaction, at most one of each stream. Returns `None` when

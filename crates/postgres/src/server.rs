@@ -86,6 +86,7 @@ impl Server {
         let reader = self.pool.get().await;
         reader.map_err(|error| match error {
             deadpool_postgres::PoolError::Backend(error) => failed("connect")(error),
+            deadpool_postgres::PoolError::Closed => Error::Closed,
             error => failed_for("connect", error),
         })
     }

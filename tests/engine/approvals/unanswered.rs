@@ -13,7 +13,7 @@ use recount::testing::{ManualClock, SurvivingJournal};
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn mail() -> Toolset {
-    T::simple("mail", "Sends", |_| async { Ok(json!({"sent": true})) }).into()
+    T::simple("mail", "Sends", |_| async { Ok(json!({"sent": true})) })
 }
 
 fn agent(tools: impl Into<Toolset>) -> Agent {

@@ -23,7 +23,7 @@ pub(crate) enum Location {
     /// The directory of a journal, or the file of an export.
     Path(PathBuf),
     /// A journal in a database.
-    Database(Database),
+    Database(Box<Database>),
 }
 
 /// True if a text is meant as the address of a database.
@@ -35,7 +35,7 @@ impl Location {
     /// Reads a location. A text that does not begin like an address is a path.
     pub(crate) fn read(text: &OsStr) -> Result<Location, Failure> {
         match text.to_str().filter(|it| is_address(it)) {
-            Some(address) => Ok(Location::Database(Database::at(address)?)),
+            Some(address) => Ok(Location::Database(Box::new(Database::at(address)?))),
             None => Ok(Location::Path(text.into())),
         }
     }

@@ -72,6 +72,11 @@ impl Proofs {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use super::*;
 

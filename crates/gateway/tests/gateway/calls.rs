@@ -87,7 +87,7 @@ async fn unanswered_call_reaches_the_client_if_so_chosen() {
     let mut bench = Bench::over(engine).await;
     let (mut client, mut vendor) = bench.connected("k").await;
     let held = call("f1", "refund");
-    vendor.binary(&calls(&[held.clone()])).await;
+    vendor.binary(&calls(std::slice::from_ref(&held))).await;
     // The acknowledgement proves that the call is held.
     vendor.next_json().await;
     clock.advance(time);

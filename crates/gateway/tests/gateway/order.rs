@@ -24,7 +24,8 @@ async fn place(bench: &Bench, kind: &str) -> usize {
     let session = bench.session_of_connection().await;
     let kinds = bench.kinds(session).await;
     let place = kinds.iter().position(|it| *it == kind);
-    place.unwrap_or_else(|| panic!("no {kind} among {kinds:?}"))
+    assert!(place.is_some(), "no {kind} among {kinds:?}");
+    place.unwrap()
 }
 
 /// A client may speak before the setup is complete: JavaScript's SDK lets it.

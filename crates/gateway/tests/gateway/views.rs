@@ -27,8 +27,7 @@ fn step() -> impl Strategy<Value = Step> {
     let audio = "[A-Za-z0-9+/_-]{0,400}";
     let from_vendor = prop_oneof![
         audio.prop_map(|it| format!(
-            r#"{{"serverContent": {{"modelTurn":{{"parts":[{}]}}}}}}"#,
-            format!(r#"{{"inlineData":{{"data":"{it}"}}}}"#)
+            r#"{{"serverContent": {{"modelTurn":{{"parts":[{{"inlineData":{{"data":"{it}"}}}}]}}}}}}"#
         )),
         words.prop_map(move |it| format!(
             r#"{{"serverContent":{{"outputTranscription":{{"text":{}}}}}}}"#,

@@ -317,6 +317,11 @@ impl Outcome {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use serde_json::json;
 

@@ -1,3 +1,9 @@
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that meets the impossible must stop"
+)]
+
 use serde_json::json;
 
 use super::*;
