@@ -345,7 +345,7 @@ fn unusable_master_key_is_a_mistake_of_its_setting() {
     let bench = Bench::new();
     bench.run("init").ends_with(0);
     let refused = |what: &str| {
-        let what = format!("recount.toml:17:19: keys.master_key_file: {what}");
+        let what = format!("recount.toml:18:19: keys.master_key_file: {what}");
         for command in ["check", "serve --listen 127.0.0.1:0"] {
             bench
                 .run(command)
