@@ -26,9 +26,10 @@ fn step() -> impl Strategy<Value = Step> {
     let quoted = |it: String| serde_json::Value::from(it).to_string();
     let audio = "[A-Za-z0-9+/_-]{0,400}";
     let from_vendor = prop_oneof![
-        audio.prop_map(|it| format!(
-            r#"{{"serverContent": {{"modelTurn":{{"parts":[{{"inlineData":{{"data":"{it}"}}}}]}}}}}}"#
-        )),
+        audio.prop_map(|it| {
+            let data = format!(r#"{{"inlineData":{{"data":"{it}"}}}}"#);
+            format!(r#"{{"serverContent": {{"modelTurn":{{"parts":[{data}]}}}}}}"#)
+        }),
         words.prop_map(move |it| format!(
             r#"{{"serverContent":{{"outputTranscription":{{"text":{}}}}}}}"#,
             quoted(it)
