@@ -248,6 +248,12 @@ impl Journal for PostgresJournal {
         self.read_with(|reading| reading.keep_snapshot(session, bytes))
     }
 
+    /// A node without a lease can record nothing.
+    fn room(&self) -> Result<(), Error> {
+        self.opened()?;
+        self.lease()
+    }
+
     fn sharing(&self) -> Option<&dyn Sharing> {
         self.writer.as_ref().map(|_| self as &dyn Sharing)
     }

@@ -47,7 +47,11 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
         let engine = Engine { inner };
         after = match engine.adopt_page(after).await {
             Ok(last) => last,
-            // The database cannot be reached, or the lease is lost. The next look tells.
+            Err(error) if sharing.lease().is_err() => {
+                tracing::error!(%error, "this process has lost its lease, and serves no session");
+                return;
+            }
+            // The database cannot be reached. The next look tells.
             Err(error) => {
                 tracing::warn!(%error, "no sessions of other processes could be adopted");
                 None

@@ -181,6 +181,7 @@ async fn node_that_cannot_renew_stops_by_itself() {
     assert!(matches!(error, Error::Poisoned { .. }), "{error}");
     let lease = a.sharing().unwrap().lease();
     assert!(matches!(lease, Err(Error::Poisoned { .. })), "{lease:?}");
+    assert!(matches!(a.room(), Err(Error::Poisoned { .. })));
     proxy.admit();
     let again = a.append(late.clone()).await.unwrap_err();
     assert!(matches!(again, Error::Poisoned { .. }), "{again}");

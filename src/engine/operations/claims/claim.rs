@@ -31,6 +31,8 @@ impl Executor<'_> {
                 Ok(Some(seq)) => return self.claimed(session, call, seq).await.map(Ok),
                 Ok(None) => {}
                 Err(Error::Refused(rejection)) if is_taken(&rejection) => {}
+                // Its own process offers it.
+                Err(error) if error.is_owned() => {}
                 // The calls of other sessions must not wait for this one.
                 Err(error) if is_of_session(&error) => {
                     tracing::warn!(%session, %error, "a call of a session cannot be claimed");
