@@ -146,8 +146,10 @@ async fn page_has_the_numbers_of_the_history() {
     assert_eq!(
         rows(&page, "tools"),
         [
-            ["refund", "6", "3", "1", "0", "0", "1", "2 min", "30 min"],
-            ["mail", "1", "0", "0", "0", "1", "0", "–", "–"],
+            [
+                "refund", "6", "3", "1", "0", "0", "0", "1", "2 min", "30 min"
+            ],
+            ["mail", "1", "0", "0", "0", "1", "0", "0", "–", "–"],
         ]
     );
     assert_eq!(
