@@ -1,4 +1,4 @@
-//! The checks that every [`Journal`] must pass, whatever stores its records.
+//! The checks that every [`Journal`](crate::Journal) must pass, whatever stores its records.
 //!
 //! A check is a function that gets [`Open`], and panics at the first difference. The macro
 //! [`journal_suite`](crate::journal_suite) makes a test of each check. A check asserts only what
