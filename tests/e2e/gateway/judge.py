@@ -6,7 +6,8 @@ Each client holds its conversations with `recount simulate` directly, twice. The
 the gateway, with nothing changed but the URL and the trusted certificate: one call of each
 treatment, sound, parallel calls, an interruption, a cancellation while a call is held, and a second
 connection. What the client and the vendor saw may differ only in what policy held, added or hid.
-At last it connects to the gateway's own TLS, for calls that outlast a turn or a connection.
+Then it connects to the gateway's own TLS, for calls that outlast a turn or a connection. At last,
+the sessions on record are exported as fixtures, and played.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 import time
 from typing import Any
 
+import fixtures
 import recording
 from differ import CANCELLED, DENIED, HELD, HOSTED, Allowed, compare
 from gateway import Gateway, answering, gating, nothing_waits
@@ -141,7 +143,9 @@ async def through(
                 await asyncio.to_thread(nothing_waits, gateway, PATIENCE_S)
                 await outlasting(client, gateway, directory)
                 check_outcomes(gateway, (*client.scenes, *client.gated))
-    return f"{len(sides[CLIENT])} and {len(sides[VENDOR])} at the sides of the gateway"
+                played = await asyncio.to_thread(fixtures.check, gateway)
+    sizes = f"{len(sides[CLIENT])} and {len(sides[VENDOR])} at the sides of the gateway"
+    return f"{sizes}; {played} sessions play as fixtures"
 
 
 def record(directory: pathlib.Path, client: Client, sides: dict[str, list[Message]]) -> None:

@@ -11,8 +11,8 @@ use crate::terminal::{Meter, Screen};
 use recount_telling::{count, quoted};
 
 /// The advice for a database.
-const INSTEAD: &str = "the database has its own backups, such as `pg_basebackup` with an archive of \
-                       the WAL, or `pg_dump`; `recount verify ADDRESS` verifies one that was \
+const INSTEAD: &str = "the database has its own backups, such as `pg_basebackup` with an archive \
+                       of the WAL, or `pg_dump`; `recount verify ADDRESS` verifies one that was \
                        restored, and `recount export ADDRESS` writes all records";
 
 /// Copies a journal, also while another process writes to it.

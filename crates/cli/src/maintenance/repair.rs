@@ -10,8 +10,8 @@ use crate::terminal::{Meter, Screen, Tone};
 use recount_telling::{count, one_line};
 
 /// The advice for a database.
-const INSTEAD: &str = "restore the database with its own tools; `recount verify ADDRESS` lists what \
-                       is wrong with it";
+const INSTEAD: &str = "restore the database with its own tools; `recount verify ADDRESS` lists \
+                       what is wrong with it";
 
 /// Recovers a damaged journal as far as possible, and lists exactly what is lost.
 ///

@@ -60,7 +60,8 @@ pub(crate) const KEYS: [Key; 27] = [
     Key {
         name: "confirm_expires_after",
         expected: TIME,
-        about: "After how long without an answer the question expires; by default the call then counts as denied. false: never.",
+        about: "After how long without an answer the question expires; by default the call then \
+                counts as denied. false: never.",
         schema: || or_false(time_schema()),
         read: |value, to| {
             to.confirm_expires_after = Some(unless_false(value, some_time)?);

@@ -53,7 +53,8 @@ pub(super) fn expire(seq: Seq, call: &Call, request: Seq) -> Decision {
 /// The waiver of the gate of a call that runs without an answer.
 pub(crate) fn waive(seq: Seq, call: &Call, request: Seq) -> Decision {
     let reason = format!(
-        "no person answered in time, and the policy of {:?} lets a call run then (on_expiry: allow)",
+        "no person answered in time, and the policy of {:?} lets a call run then \
+         (on_expiry: allow)",
         call.name
     );
     GateWaived {
