@@ -1,5 +1,6 @@
 //! Operations of people and programs on a session, at a running engine or at a desk.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::claims::claiming::{ClientAction, command_of};
@@ -19,6 +20,12 @@ use crate::tool::{Ticket, ToolConfirmation};
 /// An operation on a session, as requested by the control server, the command line or a program.
 ///
 /// The [`Actor`] beside it is the requester, with the way in which the identity was established.
+///
+/// Its JSON is for the processes of one journal, which send operations to the owner of a session:
+///
+/// ```json
+/// {"cancel":{"session":"0199…","call":5,"reason":"ordered twice"}}
+/// ```
 ///
 /// ```
 /// # async fn example(
@@ -44,7 +51,8 @@ use crate::tool::{Ticket, ToolConfirmation};
     clippy::large_enum_variant,
     reason = "there is one at a time, on its way to the record"
 )]
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Answers a confirmation request, or states the outcome of the call in doubt that the request
     /// is about.
@@ -53,6 +61,7 @@ pub enum Operation {
         request: RequestId,
         /// The answer, or the reason why the input is none. The reason is recorded, and the request
         /// stays open.
+        #[serde(with = "super::elsewhere::given")]
         given: Result<ToolConfirmation, UnfitAnswer>,
     },
     /// Supplies the result of a paused call, or an interim result.

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::super::desk::Desk;
 use super::super::operation::Executor;
 use crate::engine::error::Error;
@@ -89,10 +91,11 @@ impl ClaimRequest {
 }
 
 /// The requests of a client about a call that it holds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ClientAction {
     /// Renews the lease. A shorter lease than the current one has no effect.
-    Renew(Lease),
+    Renew(#[serde(with = "super::super::elsewhere::lease_ms")] Lease),
     /// Ends the claim without a result.
     End {
         /// The reason.

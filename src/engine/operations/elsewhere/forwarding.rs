@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::desk::Desk;
 use super::super::operation::{Executor, Operated, Operation};
-use super::wire::{Outcome, Sendable, Sent};
+use super::wire::{Outcome, Sent};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::ledger;
@@ -62,7 +62,7 @@ impl Executor<'_> {
             };
             let (session, _) = self.about(&operation).await?;
             let sent = Sent {
-                operation: Sendable::of(operation.clone(), &by),
+                operation: operation.clone(),
                 by: by.clone(),
             };
             let unwritable = |source| ledger::Error::Unwritable { session, source };
@@ -98,7 +98,6 @@ async fn send(
         }
         if is_late {
             let cause = "its owner has not told what became of the request".to_owned();
-            let session = session.to_owned();
             return Err(Error::Stopped { session, cause });
         }
         sharing.changed().await;

@@ -59,11 +59,7 @@ impl Engine {
             Ok(sent) => sent,
             Err(error) => return Ok(Outcome::Failed(error.to_string())),
         };
-        let by = sent.by;
-        let operation = match sent.operation.operation() {
-            Ok(operation) => operation,
-            Err(cause) => return Ok(Outcome::Failed(cause)),
-        };
+        let Sent { operation, by } = sent;
         let operated = Executor::Engine(self)
             .operate(operation, by.clone())
             .await?;
