@@ -60,9 +60,11 @@ pub trait Sharing: Send + Sync {
     /// Returns streams that need a process and have none, in the order of their ids.
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
 
-    /// Waits until another process may have released a stream or written to the journal's own
-    /// stream. It returns after a while in any case, since news can be lost.
-    fn changed(&self) -> BoxFuture<'_, ()>;
+    /// Waits until another process may have released a stream, sent a request or a reply, or written
+    /// to the journal's own stream. It returns after a while in any case, since news can be lost.
+    ///
+    /// `seen` is what the last call returned, at first 0: nothing between two calls is missed.
+    fn changed(&self, seen: u64) -> BoxFuture<'_, u64>;
 
     /// Sends a request to the owner of a stream, and returns its id.
     fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>>;

@@ -18,8 +18,8 @@ pub(crate) struct News {
     server: Arc<Server>,
     /// Changes with each notification.
     any: Arc<watch::Sender<()>>,
-    /// Changes with each notification that sessions are free.
-    free: Arc<watch::Sender<()>>,
+    /// The number of notifications that sessions are free.
+    free: Arc<watch::Sender<u64>>,
     listening: Mutex<Option<Client>>,
 }
 
@@ -38,9 +38,14 @@ impl News {
         self.any.subscribe()
     }
 
-    /// Returns the receiver of notifications about free sessions.
-    pub(crate) fn free(&self) -> watch::Receiver<()> {
-        self.free.subscribe()
+    /// Waits until the number of notifications about free sessions is not the one that was seen, or
+    /// for a while. Returns the number.
+    pub(crate) async fn free_after(&self, seen: u64) -> u64 {
+        self.listen().await;
+        let mut free = self.free.subscribe();
+        let news = free.wait_for(|it| *it != seen);
+        let _ = tokio::time::timeout(LOOK_AFTER, news).await;
+        *free.borrow()
     }
 
     /// Waits for a notification, or for a while. Without a connection that listens, the database is
@@ -61,7 +66,7 @@ impl News {
         let connected = self.server.connect(move |content| {
             any.send_replace(());
             if content == FREE {
-                free.send_replace(());
+                free.send_modify(|it| *it += 1);
             }
         });
         let listen = format!("LISTEN \"{}\"", self.server.address.channel());
@@ -74,7 +79,7 @@ impl News {
                 *listening = Some(client);
                 // Something may have come before the connection listened.
                 self.any.send_replace(());
-                self.free.send_replace(());
+                self.free.send_modify(|it| *it += 1);
             }
             Err(error) => {
                 tracing::warn!(

@@ -98,16 +98,14 @@ impl Sharing for PostgresJournal {
         })
     }
 
-    fn changed(&self) -> BoxFuture<'_, ()> {
+    fn changed(&self, seen: u64) -> BoxFuture<'_, u64> {
         let news = Arc::clone(&self.news);
         Box::pin(async move {
-            let mut free = news.free();
-            let waiting = self.server.run(async move {
-                news.wait(&mut free).await;
-                Ok(())
-            });
+            let waiting = self
+                .server
+                .run(async move { Ok(news.free_after(seen).await) });
             // An error is the close.
-            let _ = waiting.await;
+            waiting.await.unwrap_or(seen)
         })
     }
 

@@ -38,9 +38,9 @@ pub(super) fn run(engine: &Arc<Inner>) -> Option<AbortOnDropHandle<()>> {
 }
 
 async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
-    let mut after = None;
+    let (mut after, mut seen) = (None, 0);
     while let Some(sharing) = journal.sharing() {
-        sharing.changed().await;
+        seen = sharing.changed(seen).await;
         let Some(inner) = engine.upgrade() else {
             return;
         };

@@ -192,7 +192,7 @@ async fn node_that_cannot_renew_stops_by_itself() {
         .unwrap()
         .is_empty()
     {
-        sharing.changed().await;
+        sharing.changed(0).await;
     }
     assert_unwritten(&*b, &stream, &late).await;
     stream.append(&*b, &["{}"]);

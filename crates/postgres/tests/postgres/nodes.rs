@@ -54,6 +54,24 @@ async fn asked(engine: &Engine) -> (RequestId, LiveHandle) {
     (request, live)
 }
 
+/// Two nodes over one journal, and the names of the nodes that run the tool.
+struct Nodes {
+    place: Place,
+    a: Engine,
+    b: Engine,
+    ran: mpsc::UnboundedReceiver<&'static str>,
+}
+
+impl Nodes {
+    async fn new() -> Nodes {
+        let place = Place::new();
+        let (runs, ran) = mpsc::unbounded_channel();
+        let a = engine(&place, "a", &runs).await;
+        let b = engine(&place, "b", &runs).await;
+        Nodes { place, a, b, ran }
+    }
+}
+
 fn is_owned(error: &Error) -> bool {
     let Error::Ledger(recount::ledger::Error::Journal(JournalError::Owned { owner, .. })) = error
     else {
@@ -65,12 +83,12 @@ fn is_owned(error: &Error) -> bool {
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
 async fn approval_goes_on_at_another_node() {
-    let place = Place::new();
-    let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (
-        engine(&place, "a", &runs).await,
-        engine(&place, "b", &runs).await,
-    );
+    let Nodes {
+        place: _place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
     let (request, live) = asked(&a).await;
     let ada = || Actor::embedder("ada");
     // A live connection pins its session.
@@ -92,12 +110,12 @@ async fn approval_goes_on_at_another_node() {
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_session_is_free_for_any_node() {
-    let place = Place::new();
-    let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (
-        engine(&place, "a", &runs).await,
-        engine(&place, "b", &runs).await,
-    );
+    let Nodes {
+        place: _place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
     let (request, live) = asked(&a).await;
     let session = live.session_id();
     live.disconnect().await.unwrap();
@@ -111,7 +129,7 @@ async fn idle_session_is_free_for_any_node() {
         .unwrap()
         .is_some()
     {
-        journal.sharing().unwrap().changed().await;
+        journal.sharing().unwrap().changed(0).await;
     }
     let ada = Actor::embedder("ada");
     b.answer(request, ToolConfirmation::confirmed(), ada)
@@ -147,12 +165,12 @@ async fn node_adopts_what_a_desk_approved() {
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
 async fn owner_carries_out_what_another_node_was_asked() {
-    let place = Place::new();
-    let (runs, mut ran) = mpsc::unbounded_channel();
-    let (a, b) = (
-        engine(&place, "a", &runs).await,
-        engine(&place, "b", &runs).await,
-    );
+    let Nodes {
+        place: _place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
     let (request, live) = asked(&a).await;
     let answer = || Operation::Answer {
         request,

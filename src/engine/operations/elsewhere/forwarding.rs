@@ -84,6 +84,7 @@ async fn send(
     until: Instant,
 ) -> Result<Way, Error> {
     let id: Uuid = sharing.ask(session.0, text).await?;
+    let mut seen = 0;
     loop {
         if let Some(reply) = sharing.replied(session.0, id).await? {
             let outcome = serde_json::from_str(&reply);
@@ -100,7 +101,7 @@ async fn send(
             let cause = "its owner has not told what became of the request".to_owned();
             return Err(Error::Stopped { session, cause });
         }
-        sharing.changed().await;
+        seen = sharing.changed(seen).await;
     }
 }
 

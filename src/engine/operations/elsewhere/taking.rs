@@ -44,13 +44,14 @@ impl Engine {
             return;
         };
         // After the lease, another process may take the request.
+        let mut seen = 0;
         while sharing.lease().is_ok() {
             let told = sharing.reply(asked.session, asked.id, reply.clone()).await;
             let Err(error) = told else {
                 return;
             };
             tracing::warn!(session = %asked.session, %error, "a request has no reply yet");
-            sharing.changed().await;
+            seen = sharing.changed(seen).await;
         }
     }
 
