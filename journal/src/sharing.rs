@@ -1,5 +1,7 @@
 //! Journals that several processes write, each its own streams.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use crate::{BoxFuture, Error};
@@ -50,9 +52,14 @@ pub trait Sharing: Send + Sync {
     /// [`Error::ReadOnly`]; [`Error::Poisoned`] once the lease of this process has ended.
     fn claim(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>>;
 
-    /// Releases a stream, so that any process can claim it. A failure is logged; the stream is then
-    /// free when the lease ends.
-    fn release(&self, session: Uuid) -> BoxFuture<'_, ()>;
+    /// Notes that this process appends to a stream no more, until it claims it again. Returns the
+    /// epoch of its ownership, for [`release`](Sharing::release).
+    fn let_go(&self, session: Uuid) -> Option<i64>;
+
+    /// Releases a stream, so that any process can claim it. Nothing happens if it was claimed since.
+    /// A failure is logged; the stream is then this process's own, which may claim it again, and
+    /// free for others when the lease ends.
+    fn release(&self, session: Uuid, epoch: i64) -> BoxFuture<'_, ()>;
 
     /// Returns the name of the process that owns a stream with a valid lease.
     fn owner(&self, session: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>>;
@@ -66,8 +73,14 @@ pub trait Sharing: Send + Sync {
     /// `seen` is what the last call returned, at first 0: nothing between two calls is missed.
     fn changed(&self, seen: u64) -> BoxFuture<'_, u64>;
 
-    /// Sends a request to the owner of a stream, and returns its id.
-    fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>>;
+    /// Sends a request to the owner of a stream, and returns its id. No process takes it after this
+    /// time.
+    fn ask(
+        &self,
+        session: Uuid,
+        request: String,
+        within: Duration,
+    ) -> BoxFuture<'_, Result<Uuid, Error>>;
 
     /// Takes the requests to streams of this process that no living process has taken.
     fn asked(&self) -> BoxFuture<'_, Result<Vec<Asked>, Error>>;
@@ -81,7 +94,7 @@ pub trait Sharing: Send + Sync {
         reply: Option<String>,
     ) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Returns the reply to a request, if it has one.
+    /// Returns the reply to a request, if it has one, and removes both.
     fn replied(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>>;
 
     /// Withdraws a request. Returns false if a process has taken it.

@@ -32,10 +32,16 @@ impl Ledger {
         }
     }
 
-    /// Releases a session, so that another process may own it.
-    pub(crate) async fn disown(&self, session: SessionId) {
-        if let Some(sharing) = self.journal().sharing() {
-            sharing.release(session.0).await;
+    /// Notes that this process appends to a session no more, until it owns it anew. Returns what
+    /// [`release`](Ledger::release) takes.
+    pub(crate) fn let_go(&self, session: SessionId) -> Option<i64> {
+        self.journal().sharing()?.let_go(session.0)
+    }
+
+    /// Releases a session that this process has let go, so that another one may own it.
+    pub(crate) async fn release(&self, session: SessionId, epoch: Option<i64>) {
+        if let (Some(sharing), Some(epoch)) = (self.journal().sharing(), epoch) {
+            sharing.release(session.0, epoch).await;
         }
     }
 

@@ -58,6 +58,14 @@ impl Claims {
         self.epochs().remove(&session)
     }
 
+    /// Notes that another node owns a stream, unless this one has claimed it since.
+    pub(crate) fn forget_epoch(&self, session: Uuid, epoch: i64) {
+        let mut epochs = self.epochs();
+        if epochs.get(&session) == Some(&epoch) {
+            epochs.remove(&session);
+        }
+    }
+
     fn epochs(&self) -> MutexGuard<'_, HashMap<Uuid, i64>> {
         self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,15 +79,21 @@ pub(crate) async fn claim(
     sessions: &[Uuid],
     node: Uuid,
 ) -> Result<Vec<(Uuid, i64)>, Error> {
-    // The end of a lease is final: a node whose time has passed cannot renew it. So what is true
-    // when the condition is checked stays true.
+    // The rows are locked before anything is compared: a lock may be waited for, and a lease be
+    // renewed meanwhile. A lease that has ended cannot be renewed. A session that this node owns
+    // and has forgotten is claimed anew, and the new epoch ends what it had under way.
     let update = format!(
         "WITH locked AS MATERIALIZED (
-             SELECT session FROM {schema}.head WHERE session = ANY ($1)
-             ORDER BY session FOR NO KEY UPDATE)
-         UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1 FROM locked l
-         WHERE h.session = l.session AND (h.owner IS NULL OR NOT EXISTS (
-             SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp()))
+             SELECT session, owner FROM {schema}.head WHERE session = ANY ($1)
+             ORDER BY session FOR NO KEY UPDATE
+         ), owners AS MATERIALIZED (
+             SELECT id, until FROM {schema}.node WHERE id IN (SELECT owner FROM locked)
+             ORDER BY id FOR SHARE
+         )
+         UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1
+         FROM locked l LEFT JOIN owners o ON o.id = l.owner
+         WHERE h.session = l.session AND (l.owner IS NULL OR l.owner = $2
+             OR o.until IS NULL OR o.until <= clock_timestamp())
          RETURNING h.session, h.epoch"
     );
     let rows = client.query(&update, &[&sessions, &node]).await;

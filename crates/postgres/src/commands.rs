@@ -1,5 +1,7 @@
 //! Requests to the owner of a stream, as rows that it takes and answers.
 
+use std::time::Duration;
+
 use recount_journal::{Asked, Error};
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -18,31 +20,40 @@ pub(crate) async fn ask(
     client: &Client,
     (schema, channel): Names<'_>,
     session: Uuid,
-    request: &str,
+    (request, within): (&str, Duration),
 ) -> Result<Uuid, Error> {
     let id = Uuid::new_v4();
     let insert = format!(
         "WITH old AS (
-             DELETE FROM {schema}.command WHERE session = $1 AND reply IS NOT NULL
-                 AND at < clock_timestamp() - interval '1 hour'
+             DELETE FROM {schema}.command WHERE session = $1
+                 AND until < clock_timestamp() - interval '1 hour'
          ), asked AS (
-             INSERT INTO {schema}.command (session, id, request) VALUES ($1, $2, $3) RETURNING 1)
+             INSERT INTO {schema}.command (session, id, request, until)
+             VALUES ($1, $2, $3, clock_timestamp() + $5 * interval '1 second') RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM asked"
     );
+    let within = within.as_secs_f64();
     let insert = client
-        .query(&insert, &[&session, &id, &request, &channel])
+        .query(&insert, &[&session, &id, &request, &channel, &within])
         .await;
     insert.map_err(failed("ask the owner of a session"))?;
     Ok(id)
 }
 
-/// Takes the requests to the streams of a node that no other living node has taken.
-pub(crate) async fn asked(client: &Client, schema: &str, node: Uuid) -> Result<Vec<Asked>, Error> {
+/// Takes the requests to the streams of a node that no other living node has taken. Its own that are
+/// not under way are taken again: the answer to the last statement was lost.
+pub(crate) async fn asked(
+    client: &Client,
+    schema: &str,
+    node: Uuid,
+    under_way: &[Uuid],
+) -> Result<Vec<Asked>, Error> {
     let update = format!(
         "UPDATE {schema}.command c SET taker = $1
-         FROM (SELECT c.session, c.id, c.taker IS NOT NULL AS again
+         FROM (SELECT c.session, c.id, c.taker IS NOT NULL AND c.taker <> $1 AS again
                FROM {schema}.command c JOIN {schema}.head h ON h.session = c.session
-               WHERE c.reply IS NULL AND h.owner = $1 AND (c.taker IS NULL
+               WHERE c.reply IS NULL AND h.owner = $1 AND c.until > clock_timestamp()
+                   AND (c.taker IS NULL OR (c.taker = $1 AND NOT c.id = ANY ($2))
                    OR (c.taker <> $1 AND NOT EXISTS (SELECT FROM {schema}.node n
                        WHERE n.id = c.taker AND n.until > clock_timestamp())))
                ORDER BY c.at LIMIT {PAGE} FOR UPDATE OF c SKIP LOCKED) s
@@ -50,7 +61,7 @@ pub(crate) async fn asked(client: &Client, schema: &str, node: Uuid) -> Result<V
          RETURNING c.session, c.id, c.request, s.again,
              (extract(epoch FROM c.at) * 1000000)::bigint"
     );
-    let rows = client.query(&update, &[&node]).await;
+    let rows = client.query(&update, &[&node, &under_way]).await;
     let rows = rows.map_err(failed("take requests"))?;
     let asked = rows.iter().map(|row| Asked {
         session: row.get(0),
@@ -66,30 +77,33 @@ pub(crate) async fn asked(client: &Client, schema: &str, node: Uuid) -> Result<V
 pub(crate) async fn reply(
     client: &Client,
     (schema, channel): Names<'_>,
-    (session, id): (Uuid, Uuid),
+    (session, id, node): (Uuid, Uuid, Uuid),
     reply: Option<&str>,
 ) -> Result<(), Error> {
     let update = format!(
         "WITH replied AS (
              UPDATE {schema}.command
              SET reply = $3::text, taker = CASE WHEN $3::text IS NULL THEN NULL ELSE taker END
-             WHERE session = $1 AND id = $2 RETURNING 1)
+             WHERE session = $1 AND id = $2 AND taker = $5 AND reply IS NULL RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM replied"
     );
     let update = client
-        .query(&update, &[&session, &id, &reply, &channel])
+        .query(&update, &[&session, &id, &reply, &channel, &node])
         .await;
     update.map_err(failed("reply to a request"))?;
     Ok(())
 }
 
-/// Returns the reply to a request, if it has one.
+/// Returns the reply to a request, if it has one, and removes both: they are in clear here.
 pub(crate) async fn replied(
     client: &Client,
     schema: &str,
     (session, id): (Uuid, Uuid),
 ) -> Result<Option<String>, Error> {
-    let select = format!("SELECT reply FROM {schema}.command WHERE session = $1 AND id = $2");
+    let select = format!(
+        "DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND reply IS NOT NULL
+         RETURNING reply"
+    );
     let row = client.query_opt(&select, &[&session, &id]).await;
     let row = row.map_err(failed("read a reply"))?;
     Ok(row.and_then(|row| row.get(0)))

@@ -1,16 +1,16 @@
 //! The tasks that commit appends, and what becomes of an append whose outcome is unknown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount_journal::{Error, Hash};
+use recount_journal::Error;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
 use crate::batch;
-use crate::claims::{Claims, OwnedHead};
-use crate::error::{changed_nothing, failed, is_full, may_be_repeated, told};
+use crate::claims::{Claims, OwnedHead, signed};
+use crate::error::{changed_nothing, error_text, failed, is_full, may_be_repeated};
 use crate::lease::Lease;
 use crate::queue::{Job, Queue};
 use crate::server::Server;
@@ -30,15 +30,28 @@ pub(crate) struct Committer {
     pub(crate) claims: Arc<Claims>,
 }
 
+/// The epoch of a stream's first owner.
+const FIRST_EPOCH: i64 = 1;
+
 /// A connection that can append.
-pub(crate) struct Line {
+pub(crate) struct AppendConnection {
     client: Client,
     statements: Statements,
 }
 
+/// The end of one attempt to commit a batch.
+enum Attempt {
+    /// What is left of the batch may be tried again.
+    Settled,
+    /// The connection was lost, and the outcome of the batch is unknown.
+    Lost,
+    /// The server changed nothing.
+    Failed(Error),
+}
+
 impl Committer {
     /// Commits batches until the queue is closed.
-    pub(crate) async fn run(self, line: Line) {
+    pub(crate) async fn run(self, line: AppendConnection) {
         let mut line = Some(line);
         while let Some(jobs) = self.queue.take().await {
             let sessions: Vec<Uuid> = jobs.iter().map(|job| job.append.session).collect();
@@ -48,101 +61,136 @@ impl Committer {
     }
 
     /// Commits a batch, and answers each of its callers.
-    async fn settle(&self, mut jobs: Vec<Job>, line: &mut Option<Line>) {
-        let mut is_unknown = false;
+    async fn settle(&self, mut jobs: Vec<Job>, line: &mut Option<AppendConnection>) {
+        let mut is_lost = false;
         while !jobs.is_empty() {
-            let attempt = async {
-                let open = self.open(line).await;
-                if is_unknown {
-                    self.resolve(&open.client, &mut jobs).await?;
-                    is_unknown = false;
-                }
-                let node = self.lease.node;
-                batch::commit(&open.client, &open.statements, node, &jobs).await
-            };
             let attempt = tokio::select! {
-                attempt = attempt => attempt,
-                lost = self.lease.lost() => {
-                    fail(jobs, &lost);
+                attempt = self.attempt(&mut jobs, line, is_lost) => attempt,
+                ended = self.lease.lost() => {
+                    fail(jobs, &ended);
                     // The statement may still be under way.
                     *line = None;
                     return;
                 }
             };
-            let refused = match attempt {
-                Ok(refused) => refused,
-                Err(error) if may_be_repeated(&error) => continue,
-                Err(error) if is_full(&error) => {
-                    let full = Error::NoSpace { free: 0, floor: 0 };
-                    return fail(jobs, &full);
+            is_lost = match attempt {
+                Attempt::Settled => false,
+                Attempt::Lost => {
+                    *line = None;
+                    for job in &mut jobs {
+                        job.was_lost = true;
+                    }
+                    true
                 }
-                Err(error) if changed_nothing(&error) => {
-                    return fail(jobs, &failed("append")(error));
+                // Another append may be at fault, so each is tried by itself.
+                Attempt::Failed(_) if jobs.len() > 1 => {
+                    for job in jobs {
+                        Box::pin(self.settle(vec![job], line)).await;
+                    }
+                    return;
                 }
-                Err(error) => {
-                    tracing::warn!(error = told(&error), "an append's outcome is unknown yet");
-                    (*line, is_unknown) = (None, true);
-                    continue;
-                }
+                Attempt::Failed(error) => return fail(jobs, &error),
             };
-            // Behind the commit: a caller may start a tool on this answer.
-            if let Err(lost) = self.lease.check() {
-                return fail(jobs, &lost);
+        }
+    }
+
+    /// Commits a batch once. Those that are settled leave it.
+    async fn attempt(
+        &self,
+        jobs: &mut Vec<Job>,
+        line: &mut Option<AppendConnection>,
+        is_lost: bool,
+    ) -> Attempt {
+        let open = self.open(line).await;
+        if is_lost && let Err(error) = self.resolve(&open.client, jobs).await {
+            tracing::warn!(%error, "the outcome of appends is still unknown");
+            tokio::time::sleep(PAUSES.0).await;
+            return Attempt::Lost;
+        }
+        let node = self.lease.node;
+        let refused = match batch::commit(&open.client, &open.statements, node, jobs).await {
+            Ok(refused) => refused,
+            Err(error) if may_be_repeated(&error) => return Attempt::Settled,
+            Err(error) if is_full(&error) => {
+                return Attempt::Failed(Error::NoSpace { free: 0, floor: 0 });
             }
-            let is_refused = |job: &Job| refused.contains(&job.append.session);
-            let (left, done): (Vec<Job>, _) = jobs.into_iter().partition(is_refused);
-            jobs = left;
-            for job in done {
-                self.done(job);
+            Err(error) if changed_nothing(&error) => {
+                return Attempt::Failed(failed("append")(error));
             }
-            if let (false, Some(open)) = (jobs.is_empty(), &*line) {
-                match self.examine(&open.client, &mut jobs).await {
-                    Ok(()) => {}
-                    Err(error) => return fail(jobs, &error),
-                }
+            Err(error) => {
+                tracing::warn!(
+                    error = error_text(&error),
+                    "an append's outcome is unknown yet"
+                );
+                return Attempt::Lost;
             }
+        };
+        // After the commit: a caller may start a tool on this answer.
+        if let Err(ended) = self.lease.check() {
+            fail(std::mem::take(jobs), &ended);
+            return Attempt::Settled;
+        }
+        let is_refused = |job: &Job| refused.contains(&job.append.session);
+        let (left, done): (Vec<Job>, _) = std::mem::take(jobs).into_iter().partition(is_refused);
+        *jobs = left;
+        for job in done {
+            self.done(job);
+        }
+        match self.examine(&open.client, jobs).await {
+            Ok(()) => Attempt::Settled,
+            Err(error) => Attempt::Failed(error),
         }
     }
 
     fn done(&self, job: Job) {
         // A stream that began has its first owner.
         if job.epoch.is_none() && !job.append.session.is_nil() {
-            self.claims.note(job.append.session, 1);
+            self.claims.note(job.append.session, FIRST_EPOCH);
         }
         // The caller may have gone; its append is stored all the same.
         let _ = job.reply.send(Ok(job.admission.head));
     }
 
-    /// Answers the callers whose append was refused. Those that would be admitted now stay.
+    /// Answers the callers whose append was refused, or is stored by a statement that was lost. The
+    /// others stay.
     async fn examine(&self, client: &Client, jobs: &mut Vec<Job>) -> Result<(), Error> {
-        let heads = self
-            .heads(client, jobs)
-            .await
-            .map_err(failed("read heads"))?;
-        for job in std::mem::take(jobs) {
-            let found = heads.get(&job.append.session);
-            match self.refusal(&job, found) {
-                Some(error) => {
-                    let _ = job.reply.send(Err(error));
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let heads = self.heads(client, jobs).await?;
+        let stored = self.stored(client, jobs, &heads).await?;
+        for mut job in std::mem::take(jobs) {
+            let session = job.append.session;
+            let found = heads.get(&session);
+            if stored.contains(&session) {
+                if let Some(found) = found.filter(|it| it.owner == Some(self.lease.node)) {
+                    self.claims.note(session, found.epoch);
                 }
-                None => jobs.push(job),
+                let _ = job.reply.send(Ok(job.admission.head));
+            } else if let Some(error) = self.refusal(&mut job, found) {
+                let _ = job.reply.send(Err(error));
+            } else {
+                jobs.push(job);
             }
         }
         Ok(())
     }
 
-    /// Returns why an append was refused.
-    fn refusal(&self, job: &Job, found: Option<&OwnedHead>) -> Option<Error> {
+    /// Returns why an append was refused. `None` if it would be admitted now.
+    fn refusal(&self, job: &mut Job, found: Option<&OwnedHead>) -> Option<Error> {
         let session = job.append.session;
         if let Err(error) = job.admission.follows(found.map(|it| &it.head)) {
             return Some(error);
         }
         let found = found.filter(|_| !session.is_nil())?;
-        if found.owner == Some(self.lease.node) && Some(found.epoch) == job.epoch {
+        if found.owner == Some(self.lease.node) {
+            // Its epoch has grown since the append was queued.
+            self.claims.note(session, found.epoch);
+            job.epoch = Some(found.epoch);
             return None;
         }
         let held = job.epoch.unwrap_or_default();
-        self.claims.forget(session);
+        self.claims.forget_epoch(session, held);
         Some(Error::Fenced {
             session,
             held: held.unsigned_abs(),
@@ -155,11 +203,7 @@ impl Committer {
     ///
     /// The new epoch ends the lost transaction: its statement waits no longer for the row, or finds
     /// an epoch that is not its own.
-    async fn resolve(
-        &self,
-        client: &Client,
-        jobs: &mut Vec<Job>,
-    ) -> Result<(), tokio_postgres::Error> {
+    async fn resolve(&self, client: &Client, jobs: &mut Vec<Job>) -> Result<(), Error> {
         let schema = self.server.address.quoted_schema();
         let sessions: Vec<Uuid> = jobs.iter().map(|job| job.append.session).collect();
         let update = format!(
@@ -167,73 +211,62 @@ impl Committer {
                  SELECT session FROM {schema}.head WHERE session = ANY ($1)
                  ORDER BY session FOR NO KEY UPDATE)
              UPDATE {schema}.head h SET epoch = h.epoch + 1 FROM locked l
-             WHERE h.session = l.session AND h.owner = $2 RETURNING h.session, h.epoch"
+             WHERE h.session = l.session AND h.owner = $2"
         );
-        let rows = client
-            .query(&update, &[&sessions, &self.lease.node])
-            .await?;
-        let epochs: HashMap<Uuid, i64> = rows.iter().map(|it| (it.get(0), it.get(1))).collect();
-        let heads = self.heads(client, jobs).await?;
-        for mut job in std::mem::take(jobs) {
-            let session = job.append.session;
-            let found = heads.get(&session);
-            let hash = found.map(|it| it.head.hash);
-            if let Some(epoch) = epochs.get(&session) {
-                self.claims.note(session, *epoch);
-                job.epoch = Some(*epoch);
-            }
-            if self.is_ours(client, &job, hash).await? {
-                let _ = job.reply.send(Ok(job.admission.head));
-            } else if let Some(error) = self.refusal(&job, found) {
-                let _ = job.reply.send(Err(error));
-            } else {
-                jobs.push(job);
-            }
-        }
-        Ok(())
+        let update = client
+            .execute(&update, &[&sessions, &self.lease.node])
+            .await;
+        update.map_err(failed("end a lost append"))?;
+        self.examine(client, jobs).await
     }
 
-    /// True if the bytes of an append are in the database: it is the last one, or, in a stream with
-    /// several writers, it was.
-    async fn is_ours(
+    /// Returns the streams whose append is stored already: it is the last one, or, for a statement
+    /// that was lost, it stands where it belongs.
+    async fn stored(
         &self,
         client: &Client,
-        job: &Job,
-        head: Option<Hash>,
-    ) -> Result<bool, tokio_postgres::Error> {
-        if head == Some(job.admission.head.hash) {
-            return Ok(true);
-        }
-        if !job.append.session.is_nil() {
-            return Ok(false);
-        }
+        jobs: &[Job],
+        heads: &HashMap<Uuid, OwnedHead>,
+    ) -> Result<HashSet<Uuid>, Error> {
         let schema = self.server.address.quoted_schema();
         let select = format!("SELECT lines FROM {schema}.append WHERE session = $1 AND first = $2");
-        let first = crate::claims::signed(job.append.expected + 1);
-        let row = client
-            .query_opt(&select, &[&job.append.session, &first])
-            .await?;
-        Ok(row.is_some_and(|row| row.get::<_, &[u8]>(0) == batch::joined(&job.append.lines)))
+        let mut stored = HashSet::new();
+        for job in jobs.iter().filter(|job| job.was_lost) {
+            let session = job.append.session;
+            let head = heads.get(&session).map(|it| it.head.hash);
+            let first = signed(job.append.expected + 1);
+            let is_stored = head == Some(job.admission.head.hash) || {
+                let row = client.query_opt(&select, &[&session, &first]).await;
+                let row = row.map_err(failed("look for a lost append"))?;
+                row.is_some_and(|row| row.get::<_, &[u8]>(0) == batch::joined(&job.append.lines))
+            };
+            if is_stored {
+                stored.insert(session);
+            }
+        }
+        Ok(stored)
     }
 
     async fn heads(
         &self,
         client: &Client,
         jobs: &[Job],
-    ) -> Result<HashMap<Uuid, OwnedHead>, tokio_postgres::Error> {
+    ) -> Result<HashMap<Uuid, OwnedHead>, Error> {
         let schema = self.server.address.quoted_schema();
         let sessions: Vec<Uuid> = jobs.iter().map(|job| job.append.session).collect();
         let select = format!(
             "SELECT session, seq, hash, at_us, owner, epoch FROM {schema}.head
              WHERE session = ANY ($1)"
         );
-        let rows = client.query(&select, &[&sessions]).await?;
-        let read = |row: &tokio_postgres::Row| Some((row.get(0), OwnedHead::of(row, 1).ok()?));
-        Ok(rows.iter().filter_map(read).collect())
+        let rows = client.query(&select, &[&sessions]).await;
+        let rows = rows.map_err(failed("read heads"))?;
+        rows.iter()
+            .map(|row| Ok((row.get(0), OwnedHead::of(row, 1)?)))
+            .collect()
     }
 
     /// Returns the connection, opened again as often as that takes. The lease bounds the wait.
-    async fn open<'l>(&self, line: &'l mut Option<Line>) -> &'l Line {
+    async fn open<'l>(&self, line: &'l mut Option<AppendConnection>) -> &'l AppendConnection {
         let mut pause = PAUSES.0;
         loop {
             match line.take().filter(|it| !it.client.is_closed()) {
@@ -241,7 +274,10 @@ impl Committer {
                 None => match self.connect().await {
                     Ok(open) => return line.insert(open),
                     Err(error) => {
-                        tracing::warn!(error = told(&error), "the database cannot be reached");
+                        tracing::warn!(
+                            error = error_text(&error),
+                            "the database cannot be reached"
+                        );
                         tokio::time::sleep(pause).await;
                         pause = (pause * 2).min(PAUSES.1);
                     }
@@ -250,12 +286,12 @@ impl Committer {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Result<Line, tokio_postgres::Error> {
+    pub(crate) async fn connect(&self) -> Result<AppendConnection, tokio_postgres::Error> {
         let client = self.server.connect(|_| ()).await?;
         let address = &self.server.address;
         let (schema, channel) = (address.quoted_schema(), address.channel());
         let statements = Statements::prepare(&client, &schema, &channel).await?;
-        Ok(Line { client, statements })
+        Ok(AppendConnection { client, statements })
     }
 }
 

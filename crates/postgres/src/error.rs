@@ -16,7 +16,7 @@ pub(crate) fn failed(doing: &str) -> impl FnOnce(tokio_postgres::Error) -> Error
     let doing = format!("{doing} in the database");
     move |error| Error::Io {
         doing,
-        source: io::Error::other(told(&error)),
+        source: io::Error::other(error_text(&error)),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn failed_for(doing: &str, cause: impl ToString) -> Error {
 }
 
 /// Returns the text of an error: what the server said, with its code, or the cause.
-pub(crate) fn told(error: &tokio_postgres::Error) -> String {
+pub(crate) fn error_text(error: &tokio_postgres::Error) -> String {
     if let Some(server) = error.as_db_error() {
         return format!("{} ({})", server.message(), server.code().code());
     }

@@ -1,7 +1,8 @@
 //! The journal in a database.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_channel::oneshot;
@@ -49,6 +50,8 @@ pub(crate) struct Writer {
     pub(crate) lease: Arc<Lease>,
     pub(crate) claims: Arc<Claims>,
     committers: Mutex<Vec<JoinHandle<()>>>,
+    /// The requests of other nodes that this one carries out.
+    under_way: std::sync::Mutex<HashSet<Uuid>>,
 }
 
 impl Writer {
@@ -63,7 +66,28 @@ impl Writer {
             lease,
             claims,
             committers: Mutex::new(committers),
+            under_way: std::sync::Mutex::default(),
         }
+    }
+
+    /// The ids of the requests that this node carries out.
+    pub(crate) fn under_way(&self) -> Vec<Uuid> {
+        self.requests().iter().copied().collect()
+    }
+
+    /// Notes that requests are carried out.
+    pub(crate) fn begun(&self, ids: impl Iterator<Item = Uuid>) {
+        self.requests().extend(ids);
+    }
+
+    /// Notes that a request was replied to, or put back.
+    pub(crate) fn ended(&self, id: Uuid) {
+        self.requests().remove(&id);
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashSet<Uuid>> {
+        let under_way = self.under_way.lock();
+        under_way.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,14 +115,18 @@ impl PostgresJournal {
         if known.is_some() || append.expected == 0 || session.is_nil() {
             return Ok(known);
         }
-        if self.claim(vec![session]).await?.is_empty() {
-            let owner = self.owner(session).await?;
-            return match owner {
-                Some(owner) => Err(Error::Owned { session, owner }),
-                None => Ok(None),
-            };
+        loop {
+            if !self.claim(vec![session]).await?.is_empty() {
+                return Ok(writer.claims.epoch(session));
+            }
+            match self.owner(session).await? {
+                Some(owner) => return Err(Error::Owned { session, owner }),
+                // No such stream: its append is a conflict.
+                None if self.head(session).await?.is_none() => return Ok(None),
+                // Its owner has just released it.
+                None => {}
+            }
         }
-        Ok(writer.claims.epoch(session))
     }
 
     /// Notes settings of the server that were accepted by name.
@@ -148,6 +176,13 @@ impl PostgresJournal {
     }
 }
 
+impl Drop for PostgresJournal {
+    /// Ends the connections. The sessions of this node are free when its lease ends.
+    fn drop(&mut self) {
+        self.server.stop();
+    }
+}
+
 impl Journal for PostgresJournal {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Head, Error>> {
         Box::pin(async move {
@@ -161,6 +196,7 @@ impl Journal for PostgresJournal {
                 append,
                 admission,
                 epoch,
+                was_lost: false,
                 reply,
             };
             writer.queue.put(job);
@@ -279,9 +315,9 @@ impl Journal for PostgresJournal {
                     let address = &server.address;
                     let (schema, channel) = (address.quoted_schema(), address.channel());
                     let client = server.reader().await?;
-                    lease::release(&client, (&schema, &channel), writer.lease.node).await?;
+                    // First, so that nothing starts here once another node may own the sessions.
                     writer.lease.lose("the journal is closed".to_owned());
-                    Ok(())
+                    lease::release(&client, (&schema, &channel), writer.lease.node).await
                 };
                 let end = async move {
                     let ended = tokio::time::timeout(CLOSE_WITHIN, end).await;

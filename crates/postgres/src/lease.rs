@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 use crate::claims::FREE;
-use crate::error::{failed, told};
+use crate::error::{error_text, failed};
 use crate::server::Server;
 
 /// The parts of a lease: it is renewed when one of them has passed.
@@ -91,20 +91,27 @@ impl Lease {
     /// Renews the lease in time, until it is lost.
     pub(crate) async fn keep(&self, server: &Server) {
         let schema = server.address.quoted_schema();
-        let mut client = None;
+        let (mut client, mut is_late) = (None, false);
         loop {
-            let pause = self.left().min(self.length / PARTS);
+            let pause = if is_late {
+                AGAIN_AFTER
+            } else {
+                self.length / PARTS
+            };
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(self.left().min(pause)) => {}
                 _ = self.lost() => return,
             }
             if self.check().is_err() {
                 self.lose(self.ended());
                 return;
             }
-            let renewed =
-                tokio::time::timeout(self.left(), self.renew(server, &schema, &mut client));
-            match renewed.await {
+            // A connection that hangs leaves time for another one.
+            let within = self.left().min(self.length / PARTS);
+            let renewed = tokio::time::timeout(within, self.renew(server, &schema, &mut client));
+            let renewed = renewed.await;
+            is_late = !matches!(renewed, Ok(Ok(true)));
+            match renewed {
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) => {
                     self.lose(format!("{}, as the database says", self.ended()));
@@ -112,14 +119,15 @@ impl Lease {
                 }
                 Ok(Err(error)) => {
                     tracing::warn!(
-                        error = told(&error),
+                        error = error_text(&error),
                         left_ms = self.left().as_millis() as u64,
                         "the lease of this node could not be renewed"
                     );
-                    client = None;
-                    tokio::time::sleep(AGAIN_AFTER.min(self.left())).await;
                 }
-                Err(_) => client = None,
+                Err(_) => tracing::warn!(
+                    left_ms = self.left().as_millis() as u64,
+                    "the database does not answer, so the lease of this node is not renewed"
+                ),
             }
         }
     }

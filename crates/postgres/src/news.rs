@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_postgres::Client;
 
 use crate::claims::FREE;
-use crate::error::told;
+use crate::error::error_text;
 use crate::server::Server;
 
 /// The time after which a waiting task looks again, should a notification be lost.
@@ -83,7 +83,7 @@ impl News {
             }
             Err(error) => {
                 tracing::warn!(
-                    error = told(&error),
+                    error = error_text(&error),
                     "no notifications; the database is polled"
                 );
             }

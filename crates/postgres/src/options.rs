@@ -12,6 +12,7 @@ use crate::journal::{PostgresJournal, Writer};
 use crate::lease::Lease;
 use crate::queue::Queue;
 use crate::schema;
+use crate::sequencer::Sequencer;
 use crate::server::Server;
 use crate::settings;
 
@@ -110,7 +111,13 @@ impl Options {
     pub fn open(self) -> Result<PostgresJournal, Error> {
         let server = Arc::new(Server::new(self.address.clone())?);
         let opening = Arc::clone(&server);
-        recount_journal::block_on(server.run(async move { self.opened(opening).await }))
+        let opened = server.run(async move { self.opened(opening).await });
+        let opened = recount_journal::block_on(opened);
+        if opened.is_err() {
+            // Its tasks would renew the lease of a node that no one has.
+            server.stop();
+        }
+        opened
     }
 
     async fn opened(self, server: Arc<Server>) -> Result<PostgresJournal, Error> {
@@ -134,6 +141,8 @@ impl Options {
         let lease = Arc::new(lease);
         let kept = (Arc::clone(&lease), Arc::clone(&server));
         server.spawn(async move { kept.0.keep(&kept.1).await });
+        let ordering = Sequencer::new(Arc::clone(&server));
+        server.spawn(async move { ordering.keep_up().await });
         let queue = Arc::new(Queue::default());
         let claims = Arc::default();
         let mut committers = Vec::new();

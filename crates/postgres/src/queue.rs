@@ -21,6 +21,8 @@ pub(crate) struct Job {
     /// The epoch in which this node owns the stream. `None` for a stream without an owner: a new
     /// one, and the journal's own.
     pub(crate) epoch: Option<i64>,
+    /// True if a statement with this append was lost, so that its bytes may be stored.
+    pub(crate) was_lost: bool,
     pub(crate) reply: oneshot::Sender<Result<Head, Error>>,
 }
 

@@ -1,6 +1,7 @@
 //! The positions of batches in the order that all readers see.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future;
 use recount_journal::Error;
@@ -8,11 +9,19 @@ use tokio::sync::Mutex;
 use tokio_postgres::{Client, Statement};
 
 use crate::claims::unsigned;
-use crate::error::{failed, may_be_repeated, may_not_write, told};
+use crate::error::{error_text, failed, failed_for, may_be_repeated, may_not_write};
 use crate::server::Server;
 
 /// The maximum number of batches in a turn.
 const TURN: usize = 1000;
+
+/// The time after which a node gives positions, also if none of its readers asks.
+const KEEP_UP_AFTER: Duration = Duration::from_secs(2);
+
+/// The number of times that a reader without rights looks for missing positions, and the time
+/// between them: longer than nodes take to give them.
+const LOOKS: u32 = 50;
+const LOOK_AFTER: Duration = Duration::from_millis(200);
 
 /// Gives positions to the batches that have none, behind their commit.
 ///
@@ -21,12 +30,12 @@ const TURN: usize = 1000;
 /// position is given before one that a reader has passed.
 pub(crate) struct Sequencer {
     server: Arc<Server>,
-    line: Mutex<Option<Line>>,
+    line: Mutex<Option<TurnConnection>>,
 }
 
 /// A connection with the statements of a turn. They are prepared before: a turn is sent as a whole,
 /// so that nothing of it runs outside of its transaction.
-struct Line {
+struct TurnConnection {
     client: Client,
     lock: Statement,
     give: Statement,
@@ -53,8 +62,10 @@ impl Sequencer {
                 Err(error) if may_be_repeated(&error) => continue,
                 // A standby, or a reader without rights, takes the positions that others give.
                 Err(error) if may_not_write(&error) => {
-                    tracing::debug!(error = told(&error), "positions are given by others");
-                    return self.last(&line.client).await;
+                    tracing::debug!(error = error_text(&error), "positions are given by others");
+                    let last = self.given_by_others(&line.client).await;
+                    *known = Some(line);
+                    return last;
                 }
                 Err(error) => return Err(failed("give positions")(error)),
             };
@@ -65,7 +76,17 @@ impl Sequencer {
         }
     }
 
-    async fn open(&self) -> Result<Line, tokio_postgres::Error> {
+    /// Gives positions from time to time, for readers that cannot.
+    pub(crate) async fn keep_up(&self) {
+        loop {
+            tokio::time::sleep(KEEP_UP_AFTER).await;
+            if let Err(error) = self.catch_up().await {
+                tracing::debug!(%error, "commits have no positions yet");
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<TurnConnection, tokio_postgres::Error> {
         let client = self.server.connect(|_| ()).await?;
         let schema = self.server.address.quoted_schema();
         let lock = format!("SELECT position FROM {schema}.sequencer FOR UPDATE");
@@ -87,19 +108,33 @@ impl Sequencer {
             self.server.address.channel()
         );
         let (lock, give) = (client.prepare(&lock).await?, client.prepare(&give).await?);
-        Ok(Line { client, lock, give })
+        Ok(TurnConnection { client, lock, give })
     }
 
-    async fn last(&self, client: &Client) -> Result<u64, Error> {
+    /// Returns the last position when every commit of now has one.
+    ///
+    /// A commit without a position is missing in what is read by position, so it is waited for.
+    async fn given_by_others(&self, client: &Client) -> Result<u64, Error> {
         let schema = self.server.address.quoted_schema();
-        let select = format!("SELECT position FROM {schema}.sequencer");
-        let row = client.query_one(&select, &[]).await;
-        let row = row.map_err(failed("read the last position"))?;
-        Ok(unsigned(row.get(0)))
+        let select = format!(
+            "SELECT s.position, EXISTS (SELECT FROM {schema}.batch WHERE position IS NULL)
+             FROM {schema}.sequencer s"
+        );
+        for _ in 0..LOOKS {
+            let row = client.query_one(&select, &[]).await;
+            let row = row.map_err(failed("read the last position"))?;
+            if !row.get::<_, bool>(1) {
+                return Ok(unsigned(row.get(0)));
+            }
+            tokio::time::sleep(LOOK_AFTER).await;
+        }
+        let missing = "commits have no position yet; a running node gives them, or a role that may \
+                       write";
+        Err(failed_for("read the last position", missing))
     }
 }
 
-impl Line {
+impl TurnConnection {
     /// Returns the number of positions that were given, and the last one.
     async fn turn(&self) -> Result<(usize, u64), tokio_postgres::Error> {
         let client = &self.client;

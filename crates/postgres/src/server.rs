@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts};
 use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
@@ -41,13 +41,26 @@ impl Server {
         if address.config.get_connect_timeout().is_none() {
             address.config.connect_timeout(CONNECT_WITHIN);
         }
+        if address.config.get_tcp_user_timeout().is_none() {
+            address.config.tcp_user_timeout(CONNECT_WITHIN);
+        }
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(
             address.config.clone(),
             NoTls,
             ManagerConfig { recycling_method },
         );
-        let pool = Pool::builder(manager).max_size(READERS).build();
+        // Without these, a connection whose peer is silent holds a read for ever.
+        let within = Some(CONNECT_WITHIN);
+        let pool = Pool::builder(manager)
+            .max_size(READERS)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .timeouts(Timeouts {
+                wait: within,
+                create: within,
+                recycle: within,
+            })
+            .build();
         Ok(Self {
             address,
             pool: pool.map_err(|error| failed_for("make connections", error))?,

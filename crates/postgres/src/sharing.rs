@@ -1,6 +1,7 @@
 //! The ownership of streams, as the engine sees it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use recount_journal::{Asked, BoxFuture, Error, Sharing, Unowned};
@@ -57,20 +58,17 @@ impl Sharing for PostgresJournal {
         })
     }
 
-    fn release(&self, session: Uuid) -> BoxFuture<'_, ()> {
+    fn let_go(&self, session: Uuid) -> Option<i64> {
+        self.writer.as_ref()?.claims.forget(session)
+    }
+
+    fn release(&self, session: Uuid, epoch: i64) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(writer) = self.writer.clone() else {
+            let Some(writer) = &self.writer else {
                 return;
             };
-            // First, so that an append from now on claims the stream again.
-            let Some(epoch) = writer.claims.forget(session) else {
-                return;
-            };
-            let server = Arc::clone(&self.server);
-            let released = self.server.run(async move {
-                let client = server.reader().await?;
-                let (schema, channel) = (server.address.quoted_schema(), server.address.channel());
-                let node = writer.lease.node;
+            let node = writer.lease.node;
+            let released = self.with_client(move |client, (schema, channel)| async move {
                 claims::release(&client, (&schema, &channel), (session, epoch), node).await
             });
             if let Err(error) = released.await {
@@ -109,20 +107,27 @@ impl Sharing for PostgresJournal {
         })
     }
 
-    fn ask(&self, session: Uuid, request: String) -> BoxFuture<'_, Result<Uuid, Error>> {
+    fn ask(
+        &self,
+        session: Uuid,
+        request: String,
+        within: Duration,
+    ) -> BoxFuture<'_, Result<Uuid, Error>> {
         self.with_client(move |client, names| async move {
             let names = (names.0.as_str(), names.1.as_str());
-            commands::ask(&client, names, session, &request).await
+            commands::ask(&client, names, session, (&request, within)).await
         })
     }
 
     fn asked(&self) -> BoxFuture<'_, Result<Vec<Asked>, Error>> {
-        let Some(writer) = &self.writer else {
+        let Some(writer) = self.writer.clone() else {
             return Box::pin(async { Ok(Vec::new()) });
         };
-        let node = writer.lease.node;
         self.with_client(move |client, (schema, _)| async move {
-            commands::asked(&client, &schema, node).await
+            let under_way = writer.under_way();
+            let asked = commands::asked(&client, &schema, writer.lease.node, &under_way).await?;
+            writer.begun(asked.iter().map(|it| it.id));
+            Ok(asked)
         })
     }
 
@@ -132,9 +137,15 @@ impl Sharing for PostgresJournal {
         id: Uuid,
         reply: Option<String>,
     ) -> BoxFuture<'_, Result<(), Error>> {
+        let Some(writer) = self.writer.clone() else {
+            return Box::pin(async { Err(Error::ReadOnly) });
+        };
         self.with_client(move |client, names| async move {
             let names = (names.0.as_str(), names.1.as_str());
-            commands::reply(&client, names, (session, id), reply.as_deref()).await
+            let taken = (session, id, writer.lease.node);
+            commands::reply(&client, names, taken, reply.as_deref()).await?;
+            writer.ended(id);
+            Ok(())
         })
     }
 

@@ -85,7 +85,10 @@ impl DeskTurn {
             let before = self.head().await?;
             let written = writing.await;
             self.publish_after(before).await;
-            self.desk.ledger.disown(self.session).await;
+            let ledger = &self.desk.ledger;
+            ledger
+                .release(self.session, ledger.let_go(self.session))
+                .await;
             written
         };
         let task = tokio::spawn(task.in_current_span());

@@ -40,7 +40,9 @@ pub(super) fn run(engine: &Arc<Inner>) -> Option<AbortOnDropHandle<()>> {
 async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
     let (mut after, mut seen) = (None, 0);
     while let Some(sharing) = journal.sharing() {
-        seen = sharing.changed(seen).await;
+        if after.is_none() {
+            seen = sharing.changed(seen).await;
+        }
         let Some(inner) = engine.upgrade() else {
             return;
         };

@@ -40,9 +40,16 @@ impl SessionTask {
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
         }
-        Ok(self
-            .shared
-            .registry
-            .remove_if(self.id, || self.inbox.is_empty()))
+        let mut owned = None;
+        let is_retired = self.shared.registry.remove_if(self.id, || {
+            let is_idle = self.inbox.is_empty();
+            if is_idle {
+                // Before another task of the session can begin, which owns it anew.
+                owned = self.stream.ledger.let_go(self.id);
+            }
+            is_idle
+        });
+        self.stream.ledger.release(self.id, owned).await;
+        Ok(is_retired)
     }
 }

@@ -71,7 +71,7 @@ impl SessionTask {
         loop {
             if self.is_idle() {
                 match Box::pin(self.retire()).await {
-                    Ok(true) => return self.stream.ledger.disown(self.id).await,
+                    Ok(true) => return,
                     Ok(false) => {}
                     Err(error) => return self.fail(&error),
                 }

@@ -80,11 +80,13 @@ CREATE TABLE {schema}.request (
     item    bigint NOT NULL
 ) PARTITION BY HASH (request);
 
--- Requests to the owners of sessions. A request without a reply waits, or is under way at `taker`.
+-- Requests to the owners of sessions. A request without a reply waits, or is under way at `taker`. No
+-- node takes it after `until`.
 CREATE TABLE {schema}.command (
     session uuid NOT NULL,
     id      uuid NOT NULL,
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until   timestamptz NOT NULL,
     taker   uuid,
     request text NOT NULL,
     reply   text,

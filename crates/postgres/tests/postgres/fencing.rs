@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use recount_journal::testing::Stream;
 use recount_journal::{Append, Error, Journal, Object, OpenItem, WorkChange};
+use recount_postgres::PostgresJournal;
 use uuid::Uuid;
 
 use crate::place::Place;
@@ -13,6 +14,13 @@ use crate::proxy::Proxy;
 
 /// Ends the lease of node `a` in the database. The node does not know that.
 const END_LEASE: &str = "UPDATE node SET until = clock_timestamp() WHERE name = 'a'";
+
+/// Releases a session of a node.
+async fn release(node: &PostgresJournal, session: Uuid) {
+    let sharing = node.sharing().unwrap();
+    let epoch = sharing.let_go(session).unwrap();
+    sharing.release(session, epoch).await;
+}
 
 /// The next append of a stream, with an object, an open item and a request id.
 fn laden(stream: &mut Stream) -> Append {
@@ -123,7 +131,7 @@ async fn session_has_one_owner_until_it_is_released() {
         "{error}"
     );
     assert_unwritten(&*a, &stream, &refused).await;
-    a.sharing().unwrap().release(session).await;
+    release(&*a, session).await;
     stream.append(&*b, &["{}"]);
     let error = a.append(laden(&mut stream.clone())).await.unwrap_err();
     assert!(

@@ -7,7 +7,9 @@
     reason = "a test may stop at the first surprise"
 )]
 
+mod claims;
 mod exports;
+mod failing;
 mod fencing;
 mod followers;
 mod nodes;

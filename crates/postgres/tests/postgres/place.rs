@@ -52,6 +52,22 @@ impl Place {
         Arc::new(self.options(self.address(), name).open().unwrap())
     }
 
+    /// The schema.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The name of a role for this schema.
+    pub(crate) fn role(&self) -> String {
+        self.schema.replacen("test", "reader", 1)
+    }
+
+    /// The address of the journal for a role.
+    pub(crate) fn address_of(&self, role: &str) -> Address {
+        let place = self.server.split_once('@').unwrap().1;
+        self.address_with(&format!("postgres://{role}@{place}"), "")
+    }
+
     /// The address of the journal at a proxy.
     pub(crate) fn address_at(&self, port: u16) -> Address {
         let proxy = format!("127.0.0.1:{port}");

@@ -83,7 +83,8 @@ async fn send(
     text: String,
     until: Instant,
 ) -> Result<Way, Error> {
-    let id: Uuid = sharing.ask(session.0, text).await?;
+    let within = until.saturating_duration_since(Instant::now());
+    let id: Uuid = sharing.ask(session.0, text, within).await?;
     let mut seen = 0;
     loop {
         if let Some(reply) = sharing.replied(session.0, id).await? {

@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use recount_journal::{Asked, Journal};
 
-use super::super::operation::{Executor, Operated};
+use super::super::operation::Executor;
 use super::wire::{Outcome, Sent};
-use crate::control::{OnRecord, Refusal};
 use crate::engine::error::{Error, causes};
 use crate::engine::serving::engine::Engine;
-use crate::session::Actor;
-
-/// The difference between the clocks of two processes that is expected, in microseconds.
-const CLOCKS_DIFFER_US: i64 = 60_000_000;
 
 impl Engine {
     /// Carries out what other processes ask of the sessions that this one owns. Each operation has
@@ -60,32 +55,14 @@ impl Engine {
             Ok(sent) => sent,
             Err(error) => return Ok(Outcome::Failed(error.to_string())),
         };
+        // It may be on record. To carry out some operations twice is not the same as once.
+        if asked.again {
+            let gone = "the process that was carrying it out is gone; the session's record has it, \
+                        if it was carried out";
+            return Ok(Outcome::Failed(gone.to_owned()));
+        }
         let Sent { operation, by } = sent;
-        let operated = Executor::Engine(self)
-            .operate(operation, by.clone())
-            .await?;
-        Ok(match operated {
-            Operated::Refused(refusal) => match carried_out_before(asked, &by, &refusal) {
-                Some(on_record) => Outcome::OnRecord(on_record),
-                None => Outcome::Refused(refusal),
-            },
-            other => Outcome::of(other),
-        })
+        let operated = Executor::Engine(self).operate(operation, by).await?;
+        Ok(Outcome::of(operated))
     }
-}
-
-/// Returns the record of an operation that a process carried out before it died.
-fn carried_out_before(asked: &Asked, by: &Actor, refusal: &Refusal) -> Option<OnRecord> {
-    let (seq, at) = (refusal.at?, refusal.at_us?);
-    let is_ours = asked.again && refusal.by.as_ref() == Some(by);
-    (is_ours && asked.at_us <= at.0.saturating_add(CLOCKS_DIFFER_US)).then(|| OnRecord {
-        session: refusal.session,
-        seq,
-        tool: String::new(),
-        by: by.clone(),
-        attempts: 0,
-        late: false,
-        until: None,
-        missing: 0,
-    })
 }

@@ -28,11 +28,12 @@ impl SessionTask {
                 attempt,
                 runner,
             } if self.running.attached == Some(*runner) => {
-                self.stream.ledger.check_lease()?;
                 let of_agent = match self.on_record_of_agent(*call) {
                     Some(reading) => Some(reading.await?),
                     None => None,
                 };
+                // Just before the start: the reading may have taken long.
+                self.stream.ledger.check_lease()?;
                 self.run_tool(*call, *attempt, of_agent)
             }
             Effect::AskHook {

@@ -1,0 +1,93 @@
+//! Claims that wait for a lock, and sessions that a node owns without knowing it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount_journal::testing::Stream;
+use recount_journal::{Journal, Sharing};
+use tokio_postgres::Client;
+
+use crate::place::Place;
+
+async fn until_us(client: &Client, node: &str) -> i64 {
+    let select = "SELECT (extract(epoch FROM until) * 1000000)::bigint FROM node WHERE name = $1";
+    client.query_one(select, &[&node]).await.unwrap().get(0)
+}
+
+async fn now_us(client: &Client) -> i64 {
+    let select = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    client.query_one(select, &[]).await.unwrap().get(0)
+}
+
+/// The claim begins under one lease of the owner, and gets the lock under the next one.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn claim_that_waited_sees_that_the_lease_was_renewed() {
+    let place = Place::new();
+    let options = place.options(place.address(), "a");
+    let a = Arc::new(options.lease(Duration::from_secs(1)).open().unwrap());
+    let b = place.node("b");
+    let mut stream = Stream::new(1);
+    stream.append(&*a, &["{}"]);
+    let (holder, looker) = (place.client().await, place.client().await);
+    let first = until_us(&looker, "a").await;
+    holder
+        .batch_execute("BEGIN; SELECT FROM head FOR UPDATE")
+        .await
+        .unwrap();
+    let session = stream.session;
+    let claimant = Arc::clone(&b);
+    let claim = tokio::spawn(async move { claimant.sharing().unwrap().claim(vec![session]).await });
+    place.blocked(1).await;
+    // The lease of which the claim knows is over.
+    while now_us(&looker).await <= first {}
+    assert!(until_us(&looker, "a").await > first);
+    holder.batch_execute("COMMIT").await.unwrap();
+    assert!(claim.await.unwrap().unwrap().is_empty());
+    stream.append(&*a, &["{}"]);
+}
+
+/// A release that failed, or a claim whose reply was lost, leaves such a session.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_claims_its_own_session_anew() {
+    let place = Place::new();
+    let (a, b) = (place.node("a"), place.node("b"));
+    let mut stream = Stream::new(1);
+    stream.append(&*a, &["{}"]);
+    let session = stream.session;
+    let old = a.sharing().unwrap().let_go(session).unwrap();
+    let claimed = b.sharing().unwrap().claim(vec![session]).await;
+    assert!(claimed.unwrap().is_empty());
+    stream.append(&*a, &["{}"]);
+    // The late release of the earlier ownership gives nothing away.
+    a.sharing().unwrap().release(session, old).await;
+    let claimed = b.sharing().unwrap().claim(vec![session]).await;
+    assert!(claimed.unwrap().is_empty());
+    stream.append(&*a, &["{}"]);
+    stream.assert_in(&place.reader());
+}
+
+/// The tasks of a journal must not keep its sessions.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_journal_renews_no_lease() {
+    let place = Place::new();
+    let options = place.options(place.address(), "a");
+    let a = options.lease(Duration::from_secs(1)).open().unwrap();
+    let mut stream = Stream::new(1);
+    stream.append(&a, &["{}"]);
+    drop(a);
+    let b = place.node("b");
+    let sharing: &dyn Sharing = b.sharing().unwrap();
+    let mut seen = 0;
+    while sharing
+        .claim(vec![stream.session])
+        .await
+        .unwrap()
+        .is_empty()
+    {
+        seen = sharing.changed(seen).await;
+    }
+    stream.append(&*b, &["{}"]);
+}
