@@ -56,9 +56,9 @@ pub trait Sharing: Send + Sync {
     /// epoch of its ownership, for [`release`](Sharing::release).
     fn let_go(&self, session: Uuid) -> Option<i64>;
 
-    /// Releases a stream, so that any process can claim it. Nothing happens if it was claimed since.
-    /// A failure is logged; the stream is then this process's own, which may claim it again, and
-    /// free for others when the lease ends.
+    /// Releases a stream, so that any process can claim it. Nothing happens if it was claimed
+    /// since. A failure is logged; the stream is then this process's own, which may claim it again,
+    /// and free for others when the lease ends.
     fn release(&self, session: Uuid, epoch: i64) -> BoxFuture<'_, ()>;
 
     /// Returns the name of the process that owns a stream with a valid lease.
@@ -67,8 +67,9 @@ pub trait Sharing: Send + Sync {
     /// Returns streams that need a process and have none, in the order of their ids.
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
 
-    /// Waits until another process may have released a stream, sent a request or a reply, or written
-    /// to the journal's own stream. It returns after a while in any case, since news can be lost.
+    /// Waits until another process may have released a stream, sent a request or a reply, or
+    /// written to the journal's own stream. It returns after a while in any case, since news can
+    /// be lost.
     ///
     /// `seen` is what the last call returned, at first 0: nothing between two calls is missed.
     fn changed(&self, seen: u64) -> BoxFuture<'_, u64>;

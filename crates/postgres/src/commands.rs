@@ -40,8 +40,8 @@ pub(crate) async fn ask(
     Ok(id)
 }
 
-/// Takes the requests to the streams of a node that no other living node has taken. Its own that are
-/// not under way are taken again: the answer to the last statement was lost.
+/// Takes the requests to the streams of a node that no other living node has taken. Its own that
+/// are not under way are taken again: the answer to the last statement was lost.
 pub(crate) async fn asked(
     client: &Client,
     schema: &str,

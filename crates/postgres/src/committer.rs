@@ -41,7 +41,7 @@ pub(crate) struct AppendConnection {
 
 /// The end of one attempt to commit a batch.
 enum Attempt {
-    /// What is left of the batch may be tried again.
+    /// The jobs that are left of the batch may be tried again.
     Settled,
     /// The connection was lost, and the outcome of the batch is unknown.
     Lost,

@@ -131,7 +131,7 @@ async fn session_has_one_owner_until_it_is_released() {
         "{error}"
     );
     assert_unwritten(&*a, &stream, &refused).await;
-    release(&*a, session).await;
+    release(&a, session).await;
     stream.append(&*b, &["{}"]);
     let error = a.append(laden(&mut stream.clone())).await.unwrap_err();
     assert!(
