@@ -36,7 +36,7 @@ pub use maintenance::{backup, verify};
 pub use memory::MemoryJournal;
 #[doc(hidden)]
 pub use records::admission::Admission;
-pub use records::append::{Append, Durability, Head, Object, OpenItem, WorkChange};
+pub use records::append::{Append, CarriedOut, Durability, Head, Object, OpenItem, WorkChange};
 pub use records::draft::Draft;
 pub use records::export_lines::{Trailer, TrailerHead};
 pub use records::limits::{APPEND_LIMIT, DEPTH_LIMIT, OBJECT_LIMIT, RECORD_LIMIT};

@@ -32,8 +32,10 @@ pub struct Asked {
     pub request: String,
     /// The time of the request, in microseconds since 1970.
     pub at_us: i64,
-    /// True if a process that is gone took it before, and may have carried it out.
-    pub again: bool,
+    /// The seq of its outcome, if a process that is gone has carried it out, as
+    /// [`Append::carries_out`](crate::Append::carries_out) says. Without it, it was not carried
+    /// out, and never will be by that process.
+    pub carried_out: Option<u64>,
 }
 
 /// Ownership of the streams of a journal that several processes write.

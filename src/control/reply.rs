@@ -86,6 +86,9 @@ pub struct OnRecord {
     /// that decided and for other operations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u32,
+    /// True if an earlier request with the same idempotency key made the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
 }
 
 fn is_zero(number: &u32) -> bool {

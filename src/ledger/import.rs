@@ -10,8 +10,8 @@ use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
 use recount_journal::{Append, Imported, Journal, Line, WorkChange, block_on};
 use uuid::Uuid;
 
+use super::appending::work_changes;
 use super::erasure::note_erasure;
-use super::store::work_changes;
 use super::terms_on_record::{UnknownFields, not_of_newer_rules};
 use super::{Entry, Erasure, Error, fact_of};
 use crate::session::{

@@ -3,6 +3,7 @@
 //! The session core does not know the journal, and the journal does not know events. This module
 //! connects them, and it alone knows whether a body is sealed. It takes no decisions.
 
+mod appending;
 mod approvals;
 mod claims;
 mod clock_observations;
@@ -32,6 +33,7 @@ mod store;
 mod terms_on_record;
 mod unknown_kinds;
 
+pub(crate) use appending::{Batch, IN_PLACE};
 pub use approvals::GivenApproval;
 pub use claims::{ClaimKey, ClaimedCall};
 pub(crate) use clock_observations::CLOCK_OBSERVED;
@@ -60,6 +62,5 @@ pub(crate) use secrets::open_malformed;
 pub use secrets::{open_arguments, seal_arguments};
 pub use session_pages::SessionPages;
 pub(crate) use snapshot::PAYS_FROM;
-pub(crate) use store::IN_PLACE;
 pub use store::{Ledger, Loaded, Objects, Recorded, Tail};
 pub use unknown_kinds::{PassedOver, UnknownKinds, UnknownRecord};

@@ -1,9 +1,15 @@
 //! The ownership of sessions, in a journal that several processes write.
 
+use std::borrow::Cow;
+
 use recount_journal::Error as JournalError;
+use recount_journal::seal::SessionKey;
 
 use super::{Error, Ledger};
 use crate::session::SessionId;
+
+/// The place for which texts between processes are sealed.
+const BETWEEN_PROCESSES: &str = "between processes";
 
 impl Ledger {
     /// Makes this process the owner of a session, unless another one is. In a journal with one
@@ -43,6 +49,52 @@ impl Ledger {
         if let (Some(sharing), Some(epoch)) = (self.journal().sharing(), epoch) {
             sharing.release(session.0, epoch).await;
         }
+    }
+
+    /// Returns a text for another process of the journal, sealed if the session has a key: the
+    /// database must not have in clear what its records have sealed.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`] for a sealed session whose key is not here.
+    pub(crate) async fn seal_for_process(
+        &self,
+        session: SessionId,
+        text: String,
+    ) -> Result<String, Error> {
+        match self.key_for_process(session).await? {
+            Some(key) => Ok(key.seal_text(BETWEEN_PROCESSES, &text)?),
+            None => Ok(text),
+        }
+    }
+
+    /// Returns the text that [`seal_for_process`](Ledger::seal_for_process) sealed.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`] without the key, and the error of a text that it cannot open.
+    pub(crate) async fn open_from_process<'t>(
+        &self,
+        session: SessionId,
+        text: &'t str,
+    ) -> Result<Cow<'t, str>, Error> {
+        match self.key_for_process(session).await? {
+            Some(key) => {
+                let opened = key.open_text(BETWEEN_PROCESSES, text)?;
+                Ok(Cow::Owned(opened.as_str().to_owned()))
+            }
+            None => Ok(Cow::Borrowed(text)),
+        }
+    }
+
+    async fn key_for_process(&self, session: SessionId) -> Result<Option<SessionKey>, Error> {
+        // The journal's own stream is no session.
+        if session.0.is_nil() {
+            return Ok(None);
+        }
+        let key = self.key(session).await?;
+        if key.is_none() && self.is_sealed(session).await? {
+            return Err(Error::Sealed { session });
+        }
+        Ok(key)
     }
 
     /// Checks that this process may start what it owes: its lease on its sessions is valid.

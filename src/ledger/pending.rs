@@ -10,8 +10,8 @@ use std::slice;
 use recount_journal::{Line, OpenItem, Span};
 use serde::{Deserialize, Serialize};
 
+use super::appending::MODEL_LOST_INTEREST;
 use super::approvals::{GivenApproval, missing};
-use super::store::MODEL_LOST_INTEREST;
 use super::{Error, Ledger, ParentCall};
 use crate::session::{
     About, Event, Fact, Json, Needs, ObjectHash, Observation, OnExpiry, OpenKind, RequestId, Seq,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use recount_journal::{Hash, Line, Object, OpenItem, WorkChange};
+use recount_journal::{CarriedOut, Hash, Line, Object, OpenItem, WorkChange};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -34,6 +34,7 @@ struct Changes<'b> {
     removed: Removed,
     items: Items<'b>,
     requests: Requests,
+    carried_out: Carried,
 }
 
 #[derive(Default)]
@@ -70,6 +71,13 @@ struct Requests {
     items: Vec<i64>,
 }
 
+#[derive(Default)]
+struct Carried {
+    of: Vec<Uuid>,
+    requests: Vec<Uuid>,
+    at: Vec<i64>,
+}
+
 /// Commits a batch, and returns the streams whose append was refused.
 pub(crate) async fn commit(
     client: &Client,
@@ -91,6 +99,7 @@ pub(crate) async fn commit(
         removes_items: !changes.removed.of.is_empty(),
         puts_items: !changes.items.of.is_empty(),
         has_requests: !changes.requests.of.is_empty(),
+        carries_out: !changes.carried_out.of.is_empty(),
     };
     let statement = statements.of(client, shape).await?;
     let mut parameters = columns.parameters(shape.is_single);
@@ -165,6 +174,11 @@ impl<'b> Changes<'b> {
         }
         self.add_items(session, &job.append.open_work);
         self.requests.add_of(session, &job.append.open_work);
+        if let Some(CarriedOut { request, at }) = job.append.carries_out {
+            self.carried_out.of.push(session);
+            self.carried_out.requests.push(request);
+            self.carried_out.at.push(signed(at));
+        }
     }
 
     /// Adds the last change of each item.
@@ -191,6 +205,7 @@ impl<'b> Changes<'b> {
             removed,
             items,
             requests,
+            carried_out,
         } = self;
         if !objects.of.is_empty() {
             parameters.push(&objects.of);
@@ -210,6 +225,11 @@ impl<'b> Changes<'b> {
             parameters.push(&requests.requests);
             parameters.push(&requests.sessions);
             parameters.push(&requests.items);
+        }
+        if !carried_out.of.is_empty() {
+            parameters.push(&carried_out.of);
+            parameters.push(&carried_out.requests);
+            parameters.push(&carried_out.at);
         }
     }
 }

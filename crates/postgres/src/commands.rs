@@ -6,7 +6,7 @@ use recount_journal::{Asked, Error};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-use crate::claims::FREE;
+use crate::claims::{FREE, unsigned};
 use crate::error::failed;
 
 /// The maximum number of requests that a node takes at a time.
@@ -50,7 +50,7 @@ pub(crate) async fn asked(
 ) -> Result<Vec<Asked>, Error> {
     let update = format!(
         "UPDATE {schema}.command c SET taker = $1
-         FROM (SELECT c.session, c.id, c.taker IS NOT NULL AND c.taker <> $1 AS again
+         FROM (SELECT c.session, c.id
                FROM {schema}.command c JOIN {schema}.head h ON h.session = c.session
                WHERE c.reply IS NULL AND h.owner = $1 AND c.until > clock_timestamp()
                    AND (c.taker IS NULL OR (c.taker = $1 AND NOT c.id = ANY ($2))
@@ -58,7 +58,7 @@ pub(crate) async fn asked(
                        WHERE n.id = c.taker AND n.until > clock_timestamp())))
                ORDER BY c.at LIMIT {PAGE} FOR UPDATE OF c SKIP LOCKED) s
          WHERE c.session = s.session AND c.id = s.id
-         RETURNING c.session, c.id, c.request, s.again,
+         RETURNING c.session, c.id, c.request, c.done,
              (extract(epoch FROM c.at) * 1000000)::bigint"
     );
     let rows = client.query(&update, &[&node, &under_way]).await;
@@ -67,7 +67,7 @@ pub(crate) async fn asked(
         session: row.get(0),
         id: row.get(1),
         request: row.get(2),
-        again: row.get(3),
+        carried_out: row.get::<_, Option<i64>>(3).map(unsigned),
         at_us: row.get(4),
     });
     Ok(asked.collect())

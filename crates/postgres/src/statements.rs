@@ -25,6 +25,7 @@ pub(crate) struct Shape {
     pub(crate) removes_items: bool,
     pub(crate) puts_items: bool,
     pub(crate) has_requests: bool,
+    pub(crate) carries_out: bool,
 }
 
 /// The statements of a connection, prepared when they are first used.
@@ -99,6 +100,7 @@ impl Text {
             (shape.removes_items, REMOVE, &REMOVE_TYPES[..]),
             (shape.puts_items, OPEN, &OPEN_TYPES[..]),
             (shape.has_requests, REQUEST, &REQUEST_TYPES[..]),
+            (shape.carries_out, CARRY_OUT, &CARRY_OUT_TYPES[..]),
         ];
         for (_, part, types) in parts.into_iter().filter(|(is_needed, ..)| *is_needed) {
             text.sql.push_str(", ");
@@ -300,6 +302,16 @@ const REQUEST_TYPES: [Type; 4] = [
     Type::UUID_ARRAY,
     Type::INT8_ARRAY,
 ];
+
+/// The requests of other nodes that the appends carry out.
+const CARRY_OUT: &str = "carried AS (
+    UPDATE {schema}.command c SET done = d.done
+    FROM unnest({1}, {2}, {3}) AS d(of, request, done)
+    WHERE c.session = d.of AND c.id = d.request AND c.done IS NULL
+        AND (d.of IN (SELECT session FROM admitted)) IS TRUE
+)";
+
+const CARRY_OUT_TYPES: [Type; 3] = [Type::UUID_ARRAY, Type::UUID_ARRAY, Type::INT8_ARRAY];
 
 /// The streams whose append was refused. The condition on `numbered` makes it run first.
 const REFUSED_ONE: &str = "

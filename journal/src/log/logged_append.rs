@@ -256,6 +256,7 @@ mod tests {
             objects: vec![Object::new(*b"kept"), Object::new(*b"\0new")],
             open_work: open_work.clone(),
             durability: Durability::Durable,
+            carries_out: None,
         };
         let kept = Hash::of_object(b"kept");
         let encoded = encode(&append, |hash| *hash == kept);

@@ -21,6 +21,18 @@ pub struct Append {
     pub open_work: Vec<WorkChange>,
     /// The point at which the append is acknowledged.
     pub durability: Durability,
+    /// The request of another process that these records carry out, in a journal with several
+    /// writers. It is committed with them.
+    pub carries_out: Option<CarriedOut>,
+}
+
+/// A request to the owner of a stream that an append carries out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CarriedOut {
+    /// The id of the request.
+    pub request: Uuid,
+    /// The seq of the record that is its outcome.
+    pub at: u64,
 }
 
 impl Append {
@@ -33,6 +45,7 @@ impl Append {
             objects: Vec::new(),
             open_work: Vec::new(),
             durability: Durability::Durable,
+            carries_out: None,
         }
     }
 }

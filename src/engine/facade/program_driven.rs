@@ -36,6 +36,7 @@ impl Engine {
     /// If the session or its agent is unknown, or the session cannot be read.
     pub async fn reopen(&self, session: SessionId) -> Result<LiveHandle, Error> {
         let agent = self.agent_of(session).await?;
+        self.inner.ledger.own(session).await?;
         let handle = self.handle(session, agent, Begin::Resume);
         // The session is read before the caller gets it.
         handle.session().await?;
@@ -93,7 +94,8 @@ impl LiveHandle {
             by,
             key: None,
         };
-        let _ = self.task.inbox.send(Input::CallFunction(call, caller));
+        let input = Input::CallFunction(call, caller);
+        let _ = self.task.inbox.send(self.engine.input(input));
         let stopped = |_| ToolError::Other(self.task.stopped(self.session).to_string());
         answer.await.map_err(stopped)?
     }
@@ -203,7 +205,8 @@ impl LiveHandle {
                 taken,
             }),
         };
-        let _ = self.task.inbox.send(Input::CallFunction(call, caller));
+        let input = Input::CallFunction(call, caller);
+        let _ = self.task.inbox.send(self.engine.input(input));
         let stopped = |_| self.task.stopped(self.session);
         let taken = on_record.await.map_err(stopped)??;
         Ok(BegunCall {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use uuid::Uuid;
 
 use super::asking::ToTool;
 use super::callers::{Answer, ProgramCall};
@@ -91,6 +92,9 @@ pub(in crate::engine) enum Input {
         by: Actor,
         reply: Reply<Seq>,
     },
+    /// Handle this input. The append of its command is the outcome of this request of another
+    /// process.
+    Requested(Uuid, Box<Input>),
     /// Admit any other command.
     Command(Command, Reply<Seq>),
     /// Observe the pauses of more than one session, and cancel what runs if that is asked.

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use recount_journal::Durability;
+use recount_journal::{CarriedOut, Durability};
+use uuid::Uuid;
 
 use super::responding::{Supply, request_about, supplies};
 use crate::engine::admission::answering::examine;
@@ -43,12 +44,18 @@ use crate::tool::{FunctionResponse, Ticket, ToolConfirmation};
 pub struct Desk {
     pub(in crate::engine) ledger: Ledger,
     pub(super) clock: Arc<dyn Clock>,
+    /// The request of another process that it carries out.
+    pub(super) request: Option<Uuid>,
 }
 
 impl Desk {
     /// Creates a desk over the sessions of `ledger`.
     pub fn new(ledger: Ledger, clock: Arc<dyn Clock>) -> Desk {
-        Desk { ledger, clock }
+        Desk {
+            ledger,
+            clock,
+            request: None,
+        }
     }
 
     /// Answers a request and returns the record of the answer. The first recorded answer counts.
@@ -102,7 +109,7 @@ impl Desk {
         match admit_at(&batch.session, batch.now, command) {
             Ok(observation) => {
                 let seq = batch.record(observation)?;
-                batch.append(&self.ledger).await?;
+                batch.append_outcome(self, seq).await?;
                 Ok(seq)
             }
             Err(rejection) => {
@@ -214,7 +221,7 @@ impl Desk {
             }
             Ok(observation) => {
                 let seq = batch.record(observation)?;
-                batch.append(&self.ledger).await?;
+                batch.append_outcome(self, seq).await?;
                 Ok(seq)
             }
             Err(rejection) => {
@@ -372,22 +379,35 @@ impl Batch {
         Ok(seq)
     }
 
+    /// Appends the records. One of them is the outcome of what the desk carries out.
+    async fn append_outcome(self, desk: &Desk, at: Seq) -> Result<(), Error> {
+        let at = at.0;
+        let carries_out = desk.request.map(|request| CarriedOut { request, at });
+        self.append_as(&desk.ledger, carries_out).await
+    }
+
     async fn append(self, ledger: &Ledger) -> Result<(), Error> {
+        self.append_as(ledger, None).await
+    }
+
+    async fn append_as(
+        self,
+        ledger: &Ledger,
+        carries_out: Option<CarriedOut>,
+    ) -> Result<(), Error> {
         if self.facts.is_empty() {
             return Ok(());
         }
-        let open_before = open_work(&self.before.session);
-        ledger
-            .append(
-                self.before.tail,
-                &self.before.seal,
-                &self.session,
-                &self.facts,
-                &open_before,
-                Objects::default(),
-                Durability::Durable,
-            )
-            .await?;
+        let batch = ledger::Batch {
+            session: &self.session,
+            facts: &self.facts,
+            open_before: &open_work(&self.before.session),
+            objects: Objects::default(),
+            durability: Durability::Durable,
+            carries_out,
+        };
+        let (tail, seal) = (self.before.tail, &self.before.seal);
+        ledger.append_batch(tail, seal, batch).await?;
         Ok(())
     }
 }

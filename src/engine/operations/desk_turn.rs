@@ -44,7 +44,10 @@ impl Engine {
         let turn = inner.desk_turns.clone().lock_owned().await;
         // The agent may have been registered meanwhile.
         has_no_agent().await.then(|| DeskTurn {
-            desk: Desk::new(inner.ledger.clone(), inner.clock.clone()),
+            desk: Desk {
+                request: self.request,
+                ..Desk::new(inner.ledger.clone(), inner.clock.clone())
+            },
             publisher: inner.publisher.clone(),
             session,
             _turn: turn,

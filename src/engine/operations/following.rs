@@ -253,7 +253,7 @@ impl Followed {
         let Some(inner) = engine.upgrade() else {
             return;
         };
-        let engine = Engine { inner };
+        let engine = Engine::of(inner);
         let respond = async |response: Json| {
             let by = Actor::embedder(&ticket.tool);
             let name = ticket.tool.clone();

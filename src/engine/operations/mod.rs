@@ -25,5 +25,6 @@ mod leaves;
 pub(super) mod operation;
 mod pausing;
 mod pending;
+mod receipt;
 mod reconciling;
 pub(super) mod responding;

@@ -5,15 +5,16 @@ use uuid::Uuid;
 
 use super::claims::claiming::{ClientAction, command_of};
 use super::desk::Desk;
+use super::receipt::Receipt;
 use super::reconciling::reconciles;
 use super::responding::supplies_json;
 use crate::control::{OnRecord, Refusal};
 use crate::engine::error::Error;
+use crate::engine::inputs::callers::BegunCall;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::{ClaimKey, HoldTarget, Ledger, PauseTarget};
 use crate::session::{
-    Actor, Command, Event, Finding, Json, Observation, RequestId, Seq, Session, SessionId,
-    Timestamp, UnfitAnswer,
+    Actor, Command, Finding, Json, RequestId, Seq, Session, SessionId, Timestamp, UnfitAnswer,
 };
 use crate::tool::{Ticket, ToolConfirmation};
 
@@ -165,6 +166,19 @@ pub enum Operation {
         /// The request.
         action: ClientAction,
     },
+    /// Calls a tool as a program, with an idempotency key: see
+    /// [`begin_call`](crate::engine::LiveHandle::begin_call). The call goes on by itself. A desk
+    /// makes no call.
+    Call {
+        /// The session.
+        session: SessionId,
+        /// The name of the tool.
+        tool: String,
+        /// The arguments, a JSON object. Their numbers keep their digits.
+        args: Json,
+        /// The idempotency key, 1 to 200 bytes. It is recorded in clear.
+        key: String,
+    },
     /// Closes a session, which cancels its open calls. An engine without the session's agent closes
     /// none.
     Close {
@@ -187,6 +201,13 @@ pub enum Operated {
     OnRecordBut(OnRecord, Error),
 }
 
+/// The record of an operation.
+struct Put {
+    seq: Seq,
+    /// True if an earlier request with the same key made the call.
+    repeated: bool,
+}
+
 /// The executor of an operation: an engine or a desk.
 pub(super) enum Executor<'a> {
     Engine(&'a Engine),
@@ -195,60 +216,30 @@ pub(super) enum Executor<'a> {
 
 impl Executor<'_> {
     pub(super) async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
-        let (session, call) = self.about(&operation).await?;
-        let tool = match call {
-            Some(call) => self.ledger().tool_of(session, call).await?,
-            None => None,
-        };
-        let tool = tool.or_else(|| paused_tool(&operation));
-        let tool = tool.unwrap_or_default();
-        let by_client = matches!(operation, Operation::Client { .. });
-        let taken_back = call.filter(|_| matches!(operation, Operation::Cancel { .. }));
-        let answers = matches!(operation, Operation::Answer { .. });
-        let done = self.put(operation, tool.clone(), by.clone()).await;
-        let seq = match done {
-            Ok(seq) => seq,
+        let receipt = Receipt::of(self, &operation, by.clone()).await?;
+        match self.put(operation, receipt.tool(), by).await {
+            Ok(Put { seq, repeated }) => Ok(receipt.at(self, seq, repeated).await),
             Err(Error::Refused(rejection)) => {
-                let refusal = Refusal::of(self.ledger(), session, &rejection).await;
-                return Ok(Operated::Refused(refusal));
+                let refusal = Refusal::of(self.ledger(), receipt.session(), &rejection).await;
+                Ok(Operated::Refused(refusal))
             }
             Err(Error::HoldRefused(refusal)) => {
-                return Ok(Operated::Refused(Refusal::of_hold(session, &refusal)));
+                let refusal = Refusal::of_hold(receipt.session(), &refusal);
+                Ok(Operated::Refused(refusal))
             }
-            Err(error) => return Err(error),
-        };
-        let mut on_record = OnRecord {
-            session,
-            seq,
-            tool,
-            by,
-            attempts: 0,
-            late: false,
-            until: None,
-            missing: 0,
-        };
-        if by_client && let Err(error) = self.note_client(&mut on_record).await {
-            return Ok(Operated::OnRecordBut(on_record, error));
+            Err(error) => Err(error),
         }
-        if answers {
-            return match self.ledger().approvals_missing(session, seq).await {
-                Ok(missing) => {
-                    on_record.missing = missing;
-                    Ok(Operated::OnRecord(on_record))
-                }
-                Err(error) => Ok(Operated::OnRecordBut(on_record, error.into())),
-            };
-        }
-        let Some(call) = taken_back else {
-            return Ok(Operated::OnRecord(on_record));
-        };
-        match self.ledger().attempts_of(session, call).await {
-            Ok(attempts) => {
-                on_record.attempts = attempts;
-                Ok(Operated::OnRecord(on_record))
-            }
-            Err(error) => Ok(Operated::OnRecordBut(on_record, error.into())),
-        }
+    }
+
+    /// Returns the outcome of an operation that another process has recorded.
+    pub(super) async fn operated(
+        &self,
+        operation: &Operation,
+        by: Actor,
+        at: Seq,
+    ) -> Result<Operated, Error> {
+        let receipt = Receipt::of(self, operation, by).await?;
+        Ok(receipt.at(self, at, false).await)
     }
 
     /// Returns the session of an operation, and the record of its call, if it is about one.
@@ -270,7 +261,9 @@ impl Executor<'_> {
                 *session,
                 self.ledger().call_of_answer(*session, *leave).await?,
             )),
-            Operation::Close { session, .. } => Ok((*session, None)),
+            Operation::Call { session, .. } | Operation::Close { session, .. } => {
+                Ok((*session, None))
+            }
             // A pause of more than one session is recorded in the stream with the nil id.
             Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
                 let session = target.session();
@@ -283,8 +276,18 @@ impl Executor<'_> {
         }
     }
 
-    async fn put(&self, operation: Operation, tool: String, by: Actor) -> Result<Seq, Error> {
-        match operation {
+    async fn put(&self, operation: Operation, tool: String, by: Actor) -> Result<Put, Error> {
+        let recorded = match operation {
+            Operation::Call {
+                session,
+                tool,
+                args,
+                key,
+            } => {
+                let begun = self.call(session, (&tool, args, &key), by).await?;
+                let (seq, repeated) = (begun.call, begun.repeated);
+                return Ok(Put { seq, repeated });
+            }
             Operation::Answer { request, given } => match self {
                 Executor::Engine(engine) => engine.answer_as(request, given, by).await,
                 Executor::Desk(desk) => desk.answer_as(request, given, by).await,
@@ -333,7 +336,7 @@ impl Executor<'_> {
             },
             Operation::PlaceHold { target, reason } => {
                 let placed = self.ledger().place_hold(target, reason, by, self.now());
-                Ok(placed.await??.id)
+                placed.await?.map(|it| it.id).map_err(Error::from)
             }
             Operation::ReleaseHold { hold, reason } => {
                 let released = self.ledger().release_hold(hold, reason, by, self.now());
@@ -357,7 +360,29 @@ impl Executor<'_> {
                 Executor::Engine(engine) => engine.close_session(session, &reason, by).await,
                 Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
             },
-        }
+        };
+        let repeated = false;
+        recorded.map(|seq| Put { seq, repeated })
+    }
+
+    async fn call(
+        &self,
+        session: SessionId,
+        (tool, args, key): (&str, Json, &str),
+        by: Actor,
+    ) -> Result<BegunCall, Error> {
+        let engine = match self {
+            Executor::Engine(engine) => engine,
+            Executor::Desk(_) => {
+                let mistake = "a desk has no tools, so it makes no call".to_owned();
+                return Err(Error::Configuration {
+                    mistakes: vec![mistake],
+                });
+            }
+        };
+        // The end of this handle ends nothing.
+        let handle = engine.reopen(session).await?.releasing();
+        handle.begin_call(tool, args, key, by).await
     }
 
     pub(super) async fn take(&self, session: SessionId, command: Command) -> Result<Seq, Error> {
@@ -382,41 +407,10 @@ impl Executor<'_> {
         }
     }
 
-    /// Adds what the record says about a client's request: a late result, or the end of the lease.
-    async fn note_client(&self, on_record: &mut OnRecord) -> Result<(), Error> {
-        let fact = self.ledger().fact(on_record.session, on_record.seq).await?;
-        match fact.map(|fact| fact.event) {
-            Some(Event::Observed(Observation::OutcomeFound(_))) => on_record.late = true,
-            Some(Event::Observed(Observation::LeaseRenewed(it))) => {
-                on_record.until = Some(it.until_us);
-            }
-            Some(Event::Observed(_) | Event::Decided(_)) | None => {}
-        }
-        Ok(())
-    }
-
     pub(super) fn ledger(&self) -> &Ledger {
         match self {
             Executor::Engine(engine) => engine.ledger(),
             Executor::Desk(desk) => &desk.ledger,
         }
-    }
-}
-
-/// The tool of a pause, or of its end.
-fn paused_tool(operation: &Operation) -> Option<String> {
-    match operation {
-        Operation::Pause { target, .. } | Operation::Unpause { target, .. } => {
-            target.tool().map(str::to_owned)
-        }
-        Operation::Answer { .. }
-        | Operation::Respond { .. }
-        | Operation::Reconcile { .. }
-        | Operation::Cancel { .. }
-        | Operation::Client { .. }
-        | Operation::RevokeLeave { .. }
-        | Operation::PlaceHold { .. }
-        | Operation::ReleaseHold { .. }
-        | Operation::Close { .. } => None,
     }
 }

@@ -46,7 +46,7 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
         let Some(inner) = engine.upgrade() else {
             return;
         };
-        let engine = Engine { inner };
+        let engine = Engine::of(inner);
         after = match engine.adopt_page(after).await {
             Ok(last) => last,
             Err(error) if sharing.lease().is_err() => {

@@ -38,7 +38,7 @@ async fn catch_up(engine: &Weak<Inner>, agent: &str) {
     let Some(inner) = engine.upgrade() else {
         return;
     };
-    let engine = Engine { inner };
+    let engine = Engine::of(inner);
     if let Err(error) = engine.start_owed_effects_of(agent).await {
         // The effects stay owed, and the next process starts them.
         tracing::error!(agent, %error, "what is owed in the sessions of a new agent was not begun");
@@ -50,7 +50,7 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
     let Some(inner) = engine.upgrade() else {
         return;
     };
-    let engine = Engine { inner };
+    let engine = Engine::of(inner);
     match engine.agent_of(session).await {
         Ok(agent) => {
             if let Err(error) = engine.resume_owned(vec![(session, agent)]).await {

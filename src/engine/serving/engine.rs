@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
+use uuid::Uuid;
 
 use crate::control::{Look, Reloaded};
 use crate::engine::agents::agent::Agent;
@@ -58,6 +59,8 @@ const INCOMING: usize = 256;
 #[derive(Clone)]
 pub struct Engine {
     pub(in crate::engine) inner: Arc<Inner>,
+    /// The request of another process that this handle carries out.
+    pub(in crate::engine) request: Option<Uuid>,
 }
 
 pub(in crate::engine) struct Inner {
@@ -126,8 +129,29 @@ impl Engine {
             reload: OnceLock::new(),
             on_look: OnceLock::new(),
         };
+        Engine::of(Arc::new(inner))
+    }
+
+    pub(in crate::engine) fn of(inner: Arc<Inner>) -> Engine {
         Engine {
-            inner: Arc::new(inner),
+            inner,
+            request: None,
+        }
+    }
+
+    /// Returns a handle whose next record carries out a request of another process.
+    pub(in crate::engine) fn for_request(&self, request: Uuid) -> Engine {
+        Engine {
+            inner: self.inner.clone(),
+            request: Some(request),
+        }
+    }
+
+    /// Returns an input that carries out the request of this handle, if it has one.
+    pub(in crate::engine) fn input(&self, input: Input) -> Input {
+        match self.request {
+            Some(request) => Input::Requested(request, Box::new(input)),
+            None => input,
         }
     }
 
@@ -208,7 +232,8 @@ impl Engine {
         let agent = self.agent_of(session).await?;
         self.inner.ledger.own(session).await?;
         let (reply, answer) = oneshot::channel();
-        let task = self.send(session, agent, Begin::Resume, input(reply));
+        let input = self.input(input(reply));
+        let task = self.send(session, agent, Begin::Resume, input);
         answer.await.map_err(|_| task.stopped(session))?
     }
 
@@ -255,6 +280,7 @@ impl Engine {
                 seal: Seal::default(),
                 latest: Vec::new(),
                 pauses_known: 0,
+                requested: None,
             },
             connections: Connections {
                 socket: None,
@@ -292,6 +318,7 @@ impl Engine {
                 alarm: self.inner.alarm.clone(),
             },
             failure: failure.clone(),
+            requested: None,
             draining: None,
             handles: 0,
             yield_after_sync: yield_after_sync.clone(),

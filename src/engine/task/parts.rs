@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
 
 use super::retrying_journal::SpaceWait;
 use super::timer::Timer;
@@ -45,6 +46,8 @@ pub(in crate::engine) struct Stream {
     pub(in crate::engine) latest: Vec<Arc<Recorded>>,
     /// The version of the journal's pauses that this session has observed.
     pub(in crate::engine) pauses_known: u64,
+    /// The request of another process whose outcome the next batch is.
+    pub(in crate::engine) requested: Option<Uuid>,
 }
 
 /// The session's connection, and the state kept until the next one.

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::draining::Draining;
 use super::parts::{Connections, Running, Shared, Stream};
@@ -49,6 +50,8 @@ pub(in crate::engine) struct SessionTask {
     pub(in crate::engine) running: Running,
     pub(in crate::engine) shared: Shared,
     pub(in crate::engine) failure: Arc<OnceLock<String>>,
+    /// The request of another process that the input at hand carries out.
+    pub(in crate::engine) requested: Option<Uuid>,
     /// The drain in progress, once the engine shuts down.
     pub(in crate::engine) draining: Option<Draining>,
     pub(in crate::engine) handles: usize,
@@ -171,6 +174,12 @@ impl SessionTask {
             } => {
                 let outcome = Box::pin(self.answer_named(request, confirmation, by)).await;
                 self.hand_back(reply, outcome)
+            }
+            Input::Requested(request, input) => {
+                self.requested = Some(request);
+                let handled = Box::pin(self.handle(input)).await;
+                self.requested = None;
+                handled
             }
             Input::Command(command, reply) => {
                 let Some((command, reply)) = self.show_supplied(command, reply) else {
@@ -368,6 +377,7 @@ impl SessionTask {
         match admitted.and_then(|it| self.fits_redacted(it)) {
             Ok(mut observation) => {
                 self.word_cancellation(&mut observation);
+                self.stream.requested = self.requested.take();
                 let seq = self
                     .put_at(now, vec![observation], Objects::default())
                     .await?;

@@ -53,6 +53,7 @@ impl Cancel {
             late: _,
             until: _,
             missing: _,
+            repeated: _,
         } = &recorded.on_record;
         let json = || recorded.json(json!({"call": recorded.about, "attempts": attempts}));
         let begun = match attempts {

@@ -80,14 +80,16 @@ CREATE TABLE {schema}.request (
     item    bigint NOT NULL
 ) PARTITION BY HASH (request);
 
--- Requests to the owners of sessions. A request without a reply waits, or is under way at `taker`. No
--- node takes it after `until`.
+-- Requests to the owners of sessions. A request without a reply waits, or is under way at `taker`.
+-- The append that carries it out sets `done`, the seq of the outcome. No node takes it after
+-- `until`.
 CREATE TABLE {schema}.command (
     session uuid NOT NULL,
     id      uuid NOT NULL,
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     until   timestamptz NOT NULL,
     taker   uuid,
+    done    bigint,
     request text NOT NULL,
     reply   text,
     PRIMARY KEY (session, id)

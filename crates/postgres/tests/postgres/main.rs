@@ -12,6 +12,7 @@ mod exports;
 mod failing;
 mod fencing;
 mod followers;
+mod forwarding;
 mod nodes;
 mod outcomes;
 mod place;

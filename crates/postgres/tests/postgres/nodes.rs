@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount::engine::{Desk, Error, Operated, Operation, SystemClock};
+use recount::engine::{Desk, Error, SystemClock};
 use recount::journal::{Error as JournalError, Journal};
 use recount::ledger::Ledger;
 use recount::prelude::*;
@@ -19,7 +19,7 @@ const ONE_CALL: &str = r#"
 "#;
 
 /// An agent whose tool is gated. Each run sends the name of its node.
-fn support(node: &'static str, runs: mpsc::UnboundedSender<&'static str>) -> Agent {
+pub(crate) fn support(node: &'static str, runs: mpsc::UnboundedSender<&'static str>) -> Agent {
     let refund = T::simple("refund", "Refunds", move |_| {
         let runs = runs.clone();
         async move {
@@ -32,7 +32,7 @@ fn support(node: &'static str, runs: mpsc::UnboundedSender<&'static str>) -> Age
     agent.tools(T::confirm(refund, "Refund?")).connect_to(model)
 }
 
-async fn engine(
+pub(crate) async fn engine(
     place: &Place,
     node: &'static str,
     runs: &mpsc::UnboundedSender<&'static str>,
@@ -44,7 +44,7 @@ async fn engine(
 }
 
 /// A live session that waits for an answer, and its request.
-async fn asked(engine: &Engine) -> (RequestId, LiveHandle) {
+pub(crate) async fn asked(engine: &Engine) -> (RequestId, LiveHandle) {
     let live = engine.session("support").connect().await.unwrap();
     let mut updates = live.subscribe();
     live.send_text("go").await.unwrap();
@@ -55,15 +55,15 @@ async fn asked(engine: &Engine) -> (RequestId, LiveHandle) {
 }
 
 /// Two nodes over one journal, and the names of the nodes that run the tool.
-struct Nodes {
-    place: Place,
-    a: Engine,
-    b: Engine,
-    ran: mpsc::UnboundedReceiver<&'static str>,
+pub(crate) struct Nodes {
+    pub(crate) place: Place,
+    pub(crate) a: Engine,
+    pub(crate) b: Engine,
+    pub(crate) ran: mpsc::UnboundedReceiver<&'static str>,
 }
 
 impl Nodes {
-    async fn new() -> Nodes {
+    pub(crate) async fn new() -> Nodes {
         let place = Place::new();
         let (runs, ran) = mpsc::unbounded_channel();
         let a = engine(&place, "a", &runs).await;
@@ -160,41 +160,4 @@ async fn node_adopts_what_a_desk_approved() {
     journal.close().await.unwrap();
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
-}
-
-#[ignore = "needs PostgreSQL: run by .ci/postgres"]
-#[tokio::test(flavor = "multi_thread")]
-async fn owner_carries_out_what_another_node_was_asked() {
-    let Nodes {
-        place: _place,
-        a,
-        b,
-        mut ran,
-    } = Nodes::new().await;
-    let (request, live) = asked(&a).await;
-    let answer = || Operation::Answer {
-        request,
-        given: Ok(ToolConfirmation::confirmed()),
-    };
-    let operated = b.operate(answer(), Actor::embedder("ada")).await.unwrap();
-    let Operated::OnRecord(it) = operated else {
-        panic!("{operated:?}");
-    };
-    assert_eq!(
-        (it.session, it.by.name.as_str()),
-        (live.session_id(), "ada")
-    );
-    assert_eq!(ran.recv().await, Some("a"));
-    let operated = b.operate(answer(), Actor::embedder("ben")).await.unwrap();
-    let Operated::Refused(refusal) = operated else {
-        panic!("{operated:?}");
-    };
-    assert_eq!(
-        (refusal.at, refusal.code.as_str()),
-        (Some(it.seq), "already_answered")
-    );
-    drop(live);
-    for node in [a, b] {
-        node.shutdown(Duration::from_secs(60)).await.unwrap();
-    }
 }

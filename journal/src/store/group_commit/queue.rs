@@ -77,6 +77,8 @@ impl Shared {
             objects,
             open_work,
             durability,
+            // One process writes this journal.
+            carries_out: _,
         } = append;
         let leaves = lines.iter().map(Line::leaf).collect();
         // Freed here, while they are in the CPU cache, and not after the commit.

@@ -280,7 +280,7 @@ fn handler(engine: &Arc<Inner>) -> Handler {
     // The control server alone does not keep a dropped engine alive.
     let engine = Arc::downgrade(engine);
     Arc::new(move |request, items| {
-        let engine = engine.upgrade().map(|inner| Engine { inner });
+        let engine = engine.upgrade().map(Engine::of);
         Box::pin(async move {
             let Some(engine) = engine else {
                 return Reply::Error(problem(&Error::ShutDown));

@@ -42,7 +42,7 @@ impl Desk {
 
 /// The end of an operation that was sent.
 enum Way {
-    Done(Outcome),
+    Replied(String),
     /// No process took it, and it was withdrawn: the session may have no owner now.
     Withdrawn,
 }
@@ -67,8 +67,14 @@ impl Executor<'_> {
             };
             let unwritable = |source| ledger::Error::Unwritable { session, source };
             let text = serde_json::to_string(&sent).map_err(unwritable)?;
+            let text = self.ledger().seal_for_process(session, text).await?;
             match send(sharing, session, text, until).await? {
-                Way::Done(outcome) => return operated(session, outcome),
+                Way::Replied(reply) => {
+                    let reply = self.ledger().open_from_process(session, &reply).await?;
+                    let outcome = serde_json::from_str(&reply);
+                    let unreadable = |error: serde_json::Error| Outcome::Failed(error.to_string());
+                    return operated(session, outcome.unwrap_or_else(unreadable));
+                }
                 Way::Withdrawn if until <= Instant::now() => return Err(owned),
                 Way::Withdrawn => {}
             }
@@ -88,9 +94,7 @@ async fn send(
     let mut seen = 0;
     loop {
         if let Some(reply) = sharing.replied(session.0, id).await? {
-            let outcome = serde_json::from_str(&reply);
-            let unreadable = |error: serde_json::Error| Outcome::Failed(error.to_string());
-            return Ok(Way::Done(outcome.unwrap_or_else(unreadable)));
+            return Ok(Way::Replied(reply));
         }
         let is_late = until <= Instant::now();
         if (is_late || sharing.owner(session.0).await?.is_none())

@@ -8,6 +8,7 @@ use super::super::operation::Executor;
 use super::wire::{Outcome, Sent};
 use crate::engine::error::{Error, causes};
 use crate::engine::serving::engine::Engine;
+use crate::session::{Seq, SessionId};
 
 impl Engine {
     /// Carries out what other processes ask of the sessions that this one owns. Each operation has
@@ -31,10 +32,10 @@ impl Engine {
             Ok(outcome) => Some(outcome),
             Err(error) => Some(Outcome::Failed(causes(&error))),
         };
-        let reply = reply.map(|it| {
-            // Every part of it was read from JSON, or is text.
-            serde_json::to_string(&it).unwrap_or_default()
-        });
+        let reply = match reply {
+            Some(outcome) => Some(self.sealed(&asked, &outcome).await),
+            None => None,
+        };
         let Some(sharing) = journal.sharing() else {
             return;
         };
@@ -50,19 +51,41 @@ impl Engine {
         }
     }
 
+    /// Returns an outcome as the text of a reply. Without the key it says less, and nothing of the
+    /// session.
+    async fn sealed(&self, asked: &Asked, outcome: &Outcome) -> String {
+        let session = SessionId(asked.session);
+        // Every part of it was read from JSON, or is text.
+        let text = serde_json::to_string(outcome).unwrap_or_default();
+        let sealed = self.ledger().seal_for_process(session, text).await;
+        sealed.unwrap_or_else(|error| {
+            let failed = Outcome::Failed(error.to_string());
+            serde_json::to_string(&failed).unwrap_or_default()
+        })
+    }
+
     async fn carry_out(&self, asked: &Asked) -> Result<Outcome, Error> {
-        let sent: Sent = match serde_json::from_str(&asked.request) {
+        let session = SessionId(asked.session);
+        let request = self
+            .ledger()
+            .open_from_process(session, &asked.request)
+            .await?;
+        let Sent { operation, by } = match serde_json::from_str(&request) {
             Ok(sent) => sent,
             Err(error) => return Ok(Outcome::Failed(error.to_string())),
         };
-        // It may be on record. To carry out some operations twice is not the same as once.
-        if asked.again {
-            let gone = "the process that was carrying it out is gone; the session's record has it, \
-                        if it was carried out";
-            return Ok(Outcome::Failed(gone.to_owned()));
-        }
-        let Sent { operation, by } = sent;
-        let operated = Executor::Engine(self).operate(operation, by).await?;
+        let operated = match asked.carried_out {
+            // A process that is gone has recorded it, and could not reply.
+            Some(at) => {
+                Executor::Engine(self)
+                    .operated(&operation, by, Seq(at))
+                    .await?
+            }
+            None => {
+                let engine = self.for_request(asked.id);
+                Executor::Engine(&engine).operate(operation, by).await?
+            }
+        };
         Ok(Outcome::of(operated))
     }
 }

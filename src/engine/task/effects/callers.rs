@@ -76,6 +76,7 @@ impl SessionTask {
         let answer = caller;
         let caller = vec![Caller { answer, given }];
         self.running.callers.insert(NOT_ON_RECORD, caller);
+        self.stream.requested = self.requested.take();
         let call = self.put(batch, objects).await?;
         let repeated = false;
         taken.map(|it| it.send(Ok(Taken { call, repeated })));

@@ -193,6 +193,7 @@ impl SessionTask {
             return Some((command, reply));
         }
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
+        let requested = self.requested.take();
         let asking = async move {
             let changed = before.of_one((name, id), response, &state, shape).await;
             if let Some((_, response)) = response_of(&mut command) {
@@ -200,10 +201,14 @@ impl SessionTask {
             }
             // For a repeat, the hook's result is only compared.
             let state = if taken { state } else { State::default() };
-            let _ = own.send(Input::ResponseHookDone {
+            let done = Input::ResponseHookDone {
                 command,
                 state,
                 reply,
+            };
+            let _ = own.send(match requested {
+                Some(request) => Input::Requested(request, Box::new(done)),
+                None => done,
             });
         };
         self.running.extracting.retain(|task| !task.is_finished());

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use recount_journal::Durability;
+use recount_journal::{CarriedOut, Durability};
+use uuid::Uuid;
 
 use crate::engine::admission::takeover;
 use crate::engine::error::Error;
@@ -45,6 +46,8 @@ impl SessionTask {
         observations: Vec<Observation>,
         objects: Objects,
     ) -> Result<Seq, Error> {
+        // Batches that come before this one are not the outcome.
+        let requested = self.stream.requested.take();
         let session = &self.stream.session;
         let mut batch = match self.running.attached {
             Some(_) => overdue(session, now),
@@ -74,7 +77,7 @@ impl SessionTask {
             batch.insert(0, renewed.into());
             objects = objects.and(more);
         }
-        self.append(now, batch, objects).await
+        self.append(now, batch, objects, requested).await
     }
 
     async fn append(
@@ -82,6 +85,7 @@ impl SessionTask {
         now: Timestamp,
         batch: Vec<Observation>,
         objects: Objects,
+        requested: Option<Uuid>,
     ) -> Result<Seq, Error> {
         let durability = if batch.iter().all(may_be_buffered) {
             Durability::Buffered
@@ -121,15 +125,17 @@ impl SessionTask {
         } else {
             durability
         };
-        let append = self.stream.ledger.append(
-            self.stream.tail,
-            &self.stream.seal,
-            &self.stream.session,
-            &facts,
-            &open_before,
-            objects.clone(),
+        let at = last.0;
+        let batch = ledger::Batch {
+            session: &self.stream.session,
+            facts: &facts,
+            open_before: &open_before,
+            objects: objects.clone(),
             durability,
-        );
+            carries_out: requested.map(|request| CarriedOut { request, at }),
+        };
+        let (ledger, tail, seal) = (&self.stream.ledger, self.stream.tail, &self.stream.seal);
+        let append = ledger.append_batch(tail, seal, batch);
         let appended = match durability {
             Durability::Buffered => append.await,
             Durability::Durable => self.yield_after_sync.durable(append).await,

@@ -4,9 +4,10 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use recount::control::{Refusal, checked};
-use recount::engine::Error;
+use recount::engine::{BegunCall, Error, Operated, Operation};
+use recount::ledger;
 use recount::session::{Json as RawJson, Seq, SessionId};
-use recount_journal::Commit;
+use recount_journal::{self as journal, Commit};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -86,22 +87,13 @@ pub(crate) async fn make(
         key,
         by: caller.actor(),
     };
-    let service = &caller.service;
-    let begun = match service.held.begin(&service.engine, session, &new).await {
-        Ok(begun) => begun,
-        Err(Error::Refused(rejection)) => {
-            return Err(Refusal::of(caller.ledger(), session, &rejection)
-                .await
-                .into());
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let (call, repeated) = (begun.call, begun.repeated);
+    let made = made(&caller, session, &new).await?;
+    let (call, repeated) = (made.call, made.repeated);
     let drained_or_ended = async {
         tokio::select! {
             // The outcome is read from the record, as for every later reader.
-            _ = begun.outcome() => {}
-            () = service.drained() => {}
+            () = made.ended(&caller, session) => {}
+            () = caller.service.drained() => {}
         }
     };
     // A timeout of zero would wait for the next tick of the timer, a millisecond.
@@ -114,6 +106,69 @@ pub(crate) async fn make(
     }
     let state = state_of(&caller.service.engine, session, call).await?;
     respond(state.repeated(repeated), call)
+}
+
+/// A call on record.
+struct Made {
+    call: Seq,
+    repeated: bool,
+    /// The call in this process. `None` if the session belongs to another node.
+    here: Option<BegunCall>,
+}
+
+/// Makes a call, here or at the node that owns the session.
+async fn made(caller: &Caller, session: SessionId, new: &NewCall) -> Result<Made, Problem> {
+    let service = &caller.service;
+    match service.held.begin(&service.engine, session, new).await {
+        Ok(begun) => {
+            return Ok(Made {
+                call: begun.call,
+                repeated: begun.repeated,
+                here: Some(begun),
+            });
+        }
+        Err(Error::Refused(rejection)) => {
+            let refusal = Refusal::of(caller.ledger(), session, &rejection).await;
+            return Err(refusal.into());
+        }
+        Err(Error::Ledger(ledger::Error::Journal(journal::Error::Owned { .. }))) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let operation = Operation::Call {
+        session,
+        tool: new.tool.clone(),
+        args: new.args.clone(),
+        key: new.key.clone(),
+    };
+    match service.engine.operate(operation, new.by.clone()).await? {
+        Operated::OnRecord(it) | Operated::OnRecordBut(it, _) => Ok(Made {
+            call: it.seq,
+            repeated: it.repeated,
+            here: None,
+        }),
+        Operated::Refused(refusal) => Err(refusal.into()),
+    }
+}
+
+impl Made {
+    /// Waits until the call has ended, or nothing can be learned here.
+    async fn ended(self, caller: &Caller, session: SessionId) {
+        if let Some(here) = self.here {
+            let _ = here.outcome().await;
+            return;
+        }
+        let look = async {
+            // Taken before the first look, so that no end is missed.
+            let position = caller.ledger().journal().position().await?;
+            let state = state_of(&caller.service.engine, session, self.call).await?;
+            if !state.has_ended() {
+                ended(caller, session, self.call, position).await?;
+            }
+            Ok::<(), Problem>(())
+        };
+        // The state is read after it in any case.
+        let _ = look.await;
+    }
 }
 
 fn respond(state: CallState, call: Seq) -> Result<Response, Problem> {

@@ -1,0 +1,234 @@
+//! Requests to the node that owns a session: carried out once, also if that node is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use recount::engine::{Operated, Operation};
+use recount::journal::seal::MemoryKeyStore;
+use recount::prelude::*;
+use recount::session::{Json, Seq};
+use recount_journal::testing::Stream;
+use recount_journal::{Append, CarriedOut, Journal, Sharing};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::nodes::{Nodes, asked, support};
+use crate::place::Place;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn owner_carries_out_what_another_node_was_asked() {
+    let Nodes {
+        place: _place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
+    let (request, live) = asked(&a).await;
+    let answer = || Operation::Answer {
+        request,
+        given: Ok(ToolConfirmation::confirmed()),
+    };
+    let operated = b.operate(answer(), Actor::embedder("ada")).await.unwrap();
+    let Operated::OnRecord(it) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!(
+        (it.session, it.by.name.as_str()),
+        (live.session_id(), "ada")
+    );
+    assert_eq!(ran.recv().await, Some("a"));
+    let operated = b.operate(answer(), Actor::embedder("ben")).await.unwrap();
+    let Operated::Refused(refusal) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!(
+        (refusal.at, refusal.code.as_str()),
+        (Some(it.seq), "already_answered")
+    );
+    drop(live);
+    for node in [a, b] {
+        node.shutdown(Duration::from_secs(60)).await.unwrap();
+    }
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn call_at_another_node_is_made_by_the_owner() {
+    let Nodes {
+        place: _place,
+        a,
+        b,
+        ran: _ran,
+    } = Nodes::new().await;
+    let live = a.session("support").open().await.unwrap();
+    let call = || Operation::Call {
+        session: live.session_id(),
+        tool: "refund".to_owned(),
+        args: Json::empty_object(),
+        key: "order-7".to_owned(),
+    };
+    let by = || Actor::embedder("pipeline");
+    let mut seqs = Vec::new();
+    for (node, repeated) in [(&b, false), (&a, true), (&b, true)] {
+        let operated = node.operate(call(), by()).await.unwrap();
+        let Operated::OnRecord(it) = operated else {
+            panic!("{operated:?}");
+        };
+        assert_eq!((it.repeated, it.tool.as_str()), (repeated, "refund"));
+        seqs.push(it.seq);
+    }
+    assert_eq!(seqs, [seqs[0]; 3]);
+    assert_eq!(live.pending().await.unwrap().len(), 1);
+    drop(live);
+    for node in [a, b] {
+        node.shutdown(Duration::ZERO).await.unwrap();
+    }
+}
+
+/// The lease of the node is over, as if it had been killed.
+async fn lose(place: &Place, node: &str) {
+    let end = format!("UPDATE node SET until = clock_timestamp() WHERE name = '{node}'");
+    assert_eq!(place.execute(&end).await, 1);
+}
+
+fn carrying_out(request: Uuid, append: Append) -> Append {
+    let at = append.expected + 1;
+    Append {
+        carries_out: Some(CarriedOut { request, at }),
+        ..append
+    }
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn request_and_its_outcome_are_committed_together() {
+    let place = Place::new();
+    let (a, b) = (place.node("a"), place.node("b"));
+    let mut stream = Stream::new(1);
+    stream.append(&*a, &["{}"]);
+    let (session, requester) = (stream.session, b.sharing().unwrap());
+    let mut requests = Vec::new();
+    for _ in 0..2 {
+        let request = requester.ask(session, "{}".to_owned(), HOUR).await;
+        requests.push(request.unwrap());
+    }
+    let owner: &dyn Sharing = a.sharing().unwrap();
+    let taken = owner.asked().await.unwrap();
+    assert!(taken.iter().all(|it| it.carried_out.is_none()));
+    a.append(carrying_out(requests[0], stream.next(&["{}"])))
+        .await
+        .unwrap();
+    let late = carrying_out(requests[1], stream.next(&["{}"]));
+    lose(&place, "a").await;
+    let claimed = requester.claim(vec![session]).await.unwrap();
+    assert_eq!(claimed, [session]);
+    // The epoch is over, so neither the records nor the outcome are stored.
+    a.append(late).await.unwrap_err();
+    let mut taken = requester.asked().await.unwrap();
+    taken.sort_by_key(|it| it.id != requests[0]);
+    let outcomes: Vec<_> = taken.iter().map(|it| (it.id, it.carried_out)).collect();
+    assert_eq!(outcomes, [(requests[0], Some(2)), (requests[1], None)]);
+}
+
+/// The owner records an answer, and is lost before it can reply.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn next_owner_tells_what_the_lost_one_recorded() {
+    let Nodes {
+        place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
+    let (request, live) = asked(&a).await;
+    let client = place.client().await;
+    client
+        .batch_execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 RAISE EXCEPTION 'the reply is lost';
+             END $$;
+             CREATE TRIGGER refused BEFORE UPDATE OF reply ON command FOR EACH ROW
+                 WHEN (NEW.reply IS NOT NULL) EXECUTE FUNCTION refuse()",
+        )
+        .await
+        .unwrap();
+    let given = Ok(ToolConfirmation::confirmed());
+    let (asker, ada) = (b.clone(), Actor::embedder("ada"));
+    let answer = Operation::Answer { request, given };
+    let answering = tokio::spawn(async move { asker.operate(answer, ada).await });
+    assert_eq!(ran.recv().await, Some("a"));
+    lose(&place, "a").await;
+    client
+        .batch_execute("DROP TRIGGER refused ON command")
+        .await
+        .unwrap();
+    let operated = answering.await.unwrap().unwrap();
+    let Operated::OnRecord(it) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!(it.by.name, "ada");
+    let facts = b.ledger().facts(live.session_id(), Seq(1), 1000).await;
+    let facts = facts.unwrap();
+    let answers: Vec<_> = facts
+        .iter()
+        .filter(|it| it.event.kind().starts_with("confirmation_answered"))
+        .map(|it| it.seq)
+        .collect();
+    assert_eq!(answers, [it.seq]);
+    assert!(facts.iter().all(|it| it.event.kind() != "answer_refused"));
+    b.shutdown(Duration::from_secs(60)).await.unwrap();
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn request_to_a_sealed_session_is_sealed() {
+    let (place, keys) = (Place::new(), Arc::new(MemoryKeyStore::default()));
+    let (runs, _ran) = mpsc::unbounded_channel();
+    let mut nodes = Vec::new();
+    for node in ["a", "b"] {
+        let builder = Engine::in_memory().journal(place.node(node));
+        let agent = support(node, runs.clone()).sealed();
+        let engine = builder.keys(keys.clone()).agent("support", agent).open();
+        nodes.push(engine.await.unwrap());
+    }
+    // What anyone with the database sees.
+    let client = place.client().await;
+    client
+        .batch_execute(
+            "CREATE TABLE seen (text text);
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 INSERT INTO seen VALUES (NEW.request), (NEW.reply);
+                 RETURN NEW;
+             END $$;
+             ALTER FUNCTION see() SET search_path FROM CURRENT;
+             CREATE TRIGGER seeing BEFORE INSERT OR UPDATE ON command FOR EACH ROW
+                 EXECUTE FUNCTION see()",
+        )
+        .await
+        .unwrap();
+    let (request, live) = asked(&nodes[0]).await;
+    let given = Ok(ToolConfirmation::denied("suspicious"));
+    let answer = Operation::Answer { request, given };
+    let operated = nodes[1].operate(answer, Actor::embedder("ada@desk")).await;
+    let Operated::OnRecord(_) = operated.unwrap() else {
+        panic!("the answer counts");
+    };
+    let rows = client
+        .query("SELECT text FROM seen WHERE text IS NOT NULL", &[])
+        .await;
+    let seen: Vec<String> = rows.unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(seen.len() >= 3, "{seen:?}");
+    for text in seen {
+        assert!(
+            !text.contains("suspicious") && !text.contains("ada@desk"),
+            "{text}"
+        );
+    }
+    drop(live);
+    for node in nodes {
+        node.shutdown(Duration::ZERO).await.unwrap();
+    }
+}
