@@ -108,4 +108,8 @@ pub trait Sharing: Send + Sync {
     /// # Errors
     /// [`Error::Poisoned`].
     fn lease(&self) -> Result<(), Error>;
+
+    /// Waits until the lease of this process has ended, and returns why. The process must begin
+    /// anew to serve the journal again. Without a lease it waits for ever.
+    fn lost(&self) -> BoxFuture<'_, Error>;
 }

@@ -166,4 +166,13 @@ impl Sharing for PostgresJournal {
             .as_ref()
             .map_or(Ok(()), |writer| writer.lease.check())
     }
+
+    fn lost(&self) -> BoxFuture<'_, Error> {
+        Box::pin(async move {
+            match &self.writer {
+                Some(writer) => writer.lease.lost().await,
+                None => std::future::pending().await,
+            }
+        })
+    }
 }

@@ -9,6 +9,7 @@ use recount_journal::Error as JournalError;
 use recount_notify::Notifier;
 use recount_reads::Recorder;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::access::Access;
 use crate::catalogue::Catalogue;
@@ -28,6 +29,9 @@ const STREAMS_MAX: usize = 256;
 
 /// The default maximum number of streams of one principal.
 const STREAMS_EACH: usize = 64;
+
+/// The time within which the journal must tell its position: less than a balancer waits.
+const JOURNAL_WITHIN: Duration = Duration::from_secs(2);
 
 /// The maximum number of sessions that are folded for their calls at the same time. Each takes up
 /// to a page of calls in memory, or all calls of a session for the audit.
@@ -219,7 +223,12 @@ impl Service {
     /// failure, has no position.
     pub(crate) async fn check_writable(&self) -> Result<(), JournalError> {
         let journal = self.engine.ledger().journal();
-        journal.position().await?;
+        // A node without a lease may not reach its database at all.
+        if let Some(sharing) = journal.sharing() {
+            sharing.lease()?;
+        }
+        let asked = timeout(JOURNAL_WITHIN, journal.position()).await;
+        asked.map_err(|_| silent())??;
         journal.room()
     }
 
@@ -228,5 +237,13 @@ impl Service {
         let mut draining = self.draining.subscribe();
         // The sender lives in this service.
         let _ = draining.wait_for(|it| *it).await;
+    }
+}
+
+fn silent() -> JournalError {
+    let waited = format!("it did not answer within {} s", JOURNAL_WITHIN.as_secs());
+    JournalError::Io {
+        doing: "read the position of the journal".to_owned(),
+        source: std::io::Error::new(std::io::ErrorKind::TimedOut, waited),
     }
 }

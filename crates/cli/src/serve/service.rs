@@ -96,7 +96,13 @@ pub(super) async fn run(
     let dry_run = gateway.and_then(RunningGateway::dry_run);
     let greeted = greeting::greet(&config, address, gateway, &access, json, screen);
     if greeted.is_ok() {
-        stop.asked().await;
+        tokio::select! {
+            () = stop.asked() => {}
+            lost = lease_lost(&running.engine) => {
+                running.leave().await;
+                return Err(lost);
+            }
+        }
         if !json {
             greeting::tell_the_end(&config, screen);
         }
@@ -108,6 +114,20 @@ pub(super) async fn run(
         greeting::tell(&dry_run.lines(), screen);
     }
     greeted.and(ended).map(|()| Exit::Ok)
+}
+
+/// Waits until another node may own the sessions. A supervisor starts the service again, as a new
+/// node.
+async fn lease_lost(engine: &Engine) -> Failure {
+    let journal = engine.ledger().journal();
+    match journal.sharing() {
+        Some(sharing) => {
+            let error = sharing.lost().await;
+            let advice = "Start the service again: it takes part as a new node.";
+            Failure::new("lease-lost", error.to_string()).advice(advice)
+        }
+        None => std::future::pending().await,
+    }
 }
 
 /// The certificates, if the configuration has no mistake.
@@ -225,6 +245,21 @@ impl Running {
             notifications,
             reads,
         })
+    }
+
+    /// Ends the service without its sessions, which may be another node's.
+    async fn leave(self) {
+        self.service.drain();
+        self.connections.close();
+        self.connections.cut().await;
+        if let Some(gateway) = self.gateway {
+            gateway.end().await;
+        }
+        if let Some(reads) = self.reads
+            && let Err(failure) = reads.stop().await
+        {
+            tracing::error!(%failure.what, "the access journal was not closed");
+        }
     }
 
     /// Ends the service: first the requests and the clients of the gateway, then the sessions, all
