@@ -47,6 +47,7 @@ pub use import::{import, import_into};
 pub use leaves::LeaveInForce;
 pub use line::{Entry, actor_reference, fact_of, objects_named};
 pub use listing::SessionSummary;
+pub(crate) use owning::Owned;
 pub use parent_call::ParentCall;
 pub(crate) use passed_calls::CALLS_PASSED;
 pub use passed_calls::PassedCalls;

@@ -11,6 +11,20 @@ use crate::session::SessionId;
 /// The place for which texts between processes are sealed.
 const BETWEEN_PROCESSES: &str = "between processes";
 
+/// The proof that no other process appends to a session: this one holds the lock of the journal, or
+/// it has claimed the session, and the epoch of the former owner has ended.
+pub(crate) struct Owned {
+    _session: SessionId,
+}
+
+#[cfg(test)]
+impl Owned {
+    /// The proof for a session in a journal with one writer.
+    pub(crate) fn in_own_journal(session: SessionId) -> Owned {
+        Owned { _session: session }
+    }
+}
+
 impl Ledger {
     /// Makes this process the owner of a session, unless another one is. In a journal with one
     /// writer it owns every session.
@@ -20,21 +34,23 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Owned`](JournalError::Owned) with the name of the other process.
-    pub(crate) async fn own(&self, session: SessionId) -> Result<(), Error> {
+    pub(crate) async fn own(&self, session: SessionId) -> Result<Owned, Error> {
+        let owned = Owned { _session: session };
         let Some(sharing) = self.journal().sharing() else {
-            return Ok(());
+            return Ok(owned);
         };
-        if !sharing.claim(vec![session.0]).await?.is_empty() {
-            return Ok(());
-        }
-        match sharing.owner(session.0).await? {
-            Some(owner) => Err(JournalError::Owned {
-                session: session.0,
-                owner,
+        loop {
+            if !sharing.claim(vec![session.0]).await?.is_empty() {
+                return Ok(owned);
             }
-            .into()),
-            // There is no such session, or it was released just now: its next append claims it.
-            None => Ok(()),
+            if let Some(owner) = sharing.owner(session.0).await? {
+                let session = session.0;
+                return Err(JournalError::Owned { session, owner }.into());
+            }
+            // Without a record there is nothing to own. Otherwise it was released just now.
+            if self.journal().head(session.0).await?.is_none() {
+                return Ok(owned);
+            }
         }
     }
 

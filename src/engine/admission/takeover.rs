@@ -1,16 +1,17 @@
 //! The recorded state that a dead process left open.
 //!
-//! One process locks the journal, so a process that can read a session knows that the one before is
-//! dead. The end of that process must be recorded before anything else. A session that is only read
-//! gets no event.
+//! The proof is [`Owned`]: a lock on the journal, or a claim of the session whose former epoch has
+//! ended. The end of the former process must be recorded before anything else. A session that is
+//! only read gets no event.
 
+use crate::ledger::Owned;
 use crate::session::{
     Deadline, DeadlinePassed, Disconnected, Observation, RunnerDetached, Session, Timestamp,
     overdue,
 };
 
 /// Returns the ends of the connection and the runner of a dead process.
-pub(crate) fn observations(session: &Session) -> Vec<Observation> {
+pub(crate) fn observations(session: &Session, _proof: &Owned) -> Vec<Observation> {
     let disconnected = session
         .connection
         .map(|epoch| Observation::from(Disconnected::of_gone_process(epoch)));
@@ -28,7 +29,11 @@ pub(crate) fn observations(session: &Session) -> Vec<Observation> {
 /// Returns the deadlines that have passed when a new process takes over a session.
 ///
 /// A call of the dead process's connection is not acknowledged any more.
-pub(in crate::engine) fn overdue_after(session: &Session, now: Timestamp) -> Vec<Observation> {
+pub(in crate::engine) fn overdue_after(
+    session: &Session,
+    now: Timestamp,
+    _proof: &Owned,
+) -> Vec<Observation> {
     let mut passed = overdue(session, now);
     passed.retain(|it| {
         let of_connection = matches!(
@@ -55,7 +60,8 @@ mod tests {
         let tools = toolbox().plain("pay");
         let support = history().opened("support").attached(&tools).connected();
         let held_back = support.switch_planned().call("c1", "pay", json!({}));
-        let ends = observations(held_back.session()).into_iter();
+        let proof = Owned::in_own_journal(held_back.session().id);
+        let ends = observations(held_back.session(), &proof).into_iter();
         let dead = ends.fold(held_back, |history, it| history.observed(it));
         assert_eq!(
             dead.kinds().last_chunk(),

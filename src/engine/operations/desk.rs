@@ -14,7 +14,7 @@ use crate::engine::admission::{client_results, takeover};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::CancelRunning;
-use crate::ledger::{self, Ledger, Loaded, Objects};
+use crate::ledger::{self, Ledger, Loaded, Objects, Owned};
 use crate::session::{
     Actor, Command, Fact, Hook, Observation, Rejection, RequestId, Seq, Session, SessionId,
     Timestamp, UnfitAnswer, admit_at, open_work, overdue, refusal_on_record, step,
@@ -83,9 +83,9 @@ impl Desk {
         by: Actor,
     ) -> Result<Seq, Error> {
         let session = self.session_of(request).await?;
-        self.ledger.own(session).await?;
+        let proof = self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
-        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now(), proof);
         let named = |seq: &&Seq| session.request_id(**seq) == request;
         let Some(seq) = batch.session.requests.keys().find(named).copied() else {
             return Err(Error::UnknownRequest { request });
@@ -244,9 +244,9 @@ impl Desk {
         session: SessionId,
         cancel: Option<&CancelRunning>,
     ) -> Result<Seq, Error> {
-        self.ledger.own(session).await?;
+        let proof = self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
-        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now(), proof);
         if cancel.is_none() && batch.unobserved_pauses(&self.ledger).is_empty() {
             return Ok(batch.session.head);
         }
@@ -270,9 +270,9 @@ impl Desk {
     /// Begins a batch with everything that a record of the session must come after: the end of a
     /// dead process, the pauses of more than one session, and overdue deadlines.
     async fn begin(&self, session: SessionId) -> Result<Batch, Error> {
-        self.ledger.own(session).await?;
+        let proof = self.ledger.own(session).await?;
         self.ledger.read_pauses().await?;
-        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now());
+        let mut batch = Batch::new(self.ledger.load(session).await?, self.clock.now(), proof);
         batch.take_over()?;
         batch.record_pauses(&self.ledger)?;
         batch.record_overdue()?;
@@ -292,23 +292,25 @@ struct Batch {
     session: Session,
     facts: Vec<Fact>,
     now: Timestamp,
+    /// The process that served the session is gone.
+    proof: Owned,
 }
 
 impl Batch {
-    fn new(before: Loaded, now: Timestamp) -> Batch {
+    fn new(before: Loaded, now: Timestamp, proof: Owned) -> Batch {
         let session = before.session.clone();
         Batch {
             before,
             session,
             facts: Vec::new(),
             now,
+            proof,
         }
     }
 
-    /// Records the end of the process that served the session. The lock on the journal proves that
-    /// it is gone.
+    /// Records the end of the process that served the session.
     fn take_over(&mut self) -> Result<(), Error> {
-        for observation in takeover::observations(&self.session) {
+        for observation in takeover::observations(&self.session, &self.proof) {
             self.record(observation)?;
         }
         Ok(())

@@ -280,6 +280,7 @@ impl Engine {
                 seal: Seal::default(),
                 latest: Vec::new(),
                 pauses_known: 0,
+                owned: None,
                 requested: None,
             },
             connections: Connections {

@@ -29,7 +29,7 @@ use crate::engine::inputs::registry::Registry;
 use crate::engine::inputs::relay::Relayed;
 use crate::engine::live_media::media::Media;
 use crate::engine::notify::publisher::Publisher;
-use crate::ledger::{Ledger, Recorded, Seal, Tail};
+use crate::ledger::{Ledger, Owned, Recorded, Seal, Tail};
 use crate::session::{Seq, Session};
 use crate::tool::{Temporary, Watchers};
 
@@ -46,6 +46,8 @@ pub(in crate::engine) struct Stream {
     pub(in crate::engine) latest: Vec<Arc<Recorded>>,
     /// The version of the journal's pauses that this session has observed.
     pub(in crate::engine) pauses_known: u64,
+    /// The proof that the process before is gone. `None` for a new session, which had none.
+    pub(in crate::engine) owned: Option<Owned>,
     /// The request of another process whose outcome the next batch is.
     pub(in crate::engine) requested: Option<Uuid>,
 }

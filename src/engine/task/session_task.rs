@@ -122,7 +122,7 @@ impl SessionTask {
                 // A desk that began to append before the agent was registered finishes first. None
                 // begins after this.
                 drop(self.shared.desk_turns.lock().await);
-                self.stream.ledger.own(self.id).await?;
+                self.stream.owned = Some(self.stream.ledger.own(self.id).await?);
                 let loaded = self.stream.ledger.load(self.id).await?;
                 self.stream.folded = loaded.tail.seq;
                 (self.stream.session, self.stream.tail, self.stream.seal) =

@@ -49,9 +49,11 @@ impl SessionTask {
         // Batches that come before this one are not the outcome.
         let requested = self.stream.requested.take();
         let session = &self.stream.session;
-        let mut batch = match self.running.attached {
-            Some(_) => overdue(session, now),
-            None => takeover::overdue_after(session, now),
+        let taken_over = self.stream.owned.as_ref();
+        let taken_over = taken_over.filter(|_| self.running.attached.is_none());
+        let mut batch = match taken_over {
+            None => overdue(session, now),
+            Some(proof) => takeover::overdue_after(session, now, proof),
         };
         if batch.is_empty() {
             batch = observations;
@@ -69,7 +71,9 @@ impl SessionTask {
         self.agent.hooks.redact(&mut batch);
         let mut objects = objects;
         if self.running.attached.is_none() {
-            batch.splice(0..0, takeover::observations(&self.stream.session));
+            if let Some(proof) = &self.stream.owned {
+                batch.splice(0..0, takeover::observations(&self.stream.session, proof));
+            }
         } else if self.agent.names_implementations
             && let Some((renewed, more)) =
                 Box::pin(self.renewal(self.stream.may_start(&batch))).await?
