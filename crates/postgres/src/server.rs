@@ -3,7 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
+};
 use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
@@ -12,6 +14,7 @@ use tokio_postgres::{AsyncMessage, Client, NoTls};
 use crate::address::Address;
 use crate::claims::FREE;
 use crate::error::{failed, failed_for};
+use crate::statements::SETTINGS;
 
 /// The connections for reads.
 const READERS: usize = 8;
@@ -52,7 +55,14 @@ impl Server {
         );
         // Without these, a connection whose peer is silent holds a read for ever.
         let within = Some(CONNECT_WITHIN);
+        let settings = Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let settings = client.batch_execute(SETTINGS).await;
+                settings.map_err(HookError::Backend)
+            })
+        });
         let pool = Pool::builder(manager)
+            .post_create(settings)
             .max_size(READERS)
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .timeouts(Timeouts {

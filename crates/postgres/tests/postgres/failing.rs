@@ -28,11 +28,13 @@ async fn rejected_append_fails_alone() {
              END IF;
              RETURN NEW;
          END $$;
-         CREATE TRIGGER rejected BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION reject();
-         BEGIN; SELECT FROM head WHERE session = '{bad}' FOR UPDATE"
+         CREATE TRIGGER rejected BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION reject()"
     );
     let holder = place.client().await;
     holder.batch_execute(&reject).await.unwrap();
+    // Apart from the trigger, whose transaction locks the table for every append.
+    let lock = format!("BEGIN; SELECT FROM head WHERE session = '{bad}' FOR UPDATE");
+    holder.batch_execute(&lock).await.unwrap();
     let appends: Vec<_> = streams
         .iter_mut()
         .map(|stream| {
