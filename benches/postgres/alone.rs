@@ -31,7 +31,7 @@ pub(crate) enum Pace {
     Rested { turns: usize, rest: Duration },
 }
 
-/// What is timed.
+/// The measured work, and its shared runtime.
 struct Work<'r> {
     runtime: &'r Runtime,
     raw: Raw,

@@ -14,13 +14,19 @@ use tokio_postgres::{AsyncMessage, Client, NoTls};
 use crate::address::Address;
 use crate::claims::FREE;
 use crate::error::{failed, failed_for};
-use crate::statements::SETTINGS;
 
 /// The connections for reads.
 const READERS: usize = 8;
 
 /// The time after which a new connection counts as failed, if the address sets none.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// The settings of a connection. The plans never depend on statistics, which lag behind a growing
+/// table, and no statement is planned or compiled when it is run. The memory keeps a full batch out
+/// of temporary files.
+pub(crate) const SETTINGS: &str =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET work_mem = '32MB'";
 
 /// A server, and the runtime on which all of its connections run. A journal works without a runtime
 /// of its caller.
