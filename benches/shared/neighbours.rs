@@ -2,9 +2,12 @@
 //! amounts.
 
 use std::fs;
+use std::time::Duration;
 
 /// The share of CPU time of other programs above which figures are not worth recording.
 const QUIET: f64 = 0.10;
+/// The ticks of a second of CPU time, as Linux reports them to programs.
+const TICKS_A_SECOND: f64 = 100.0;
 
 /// CPU ticks since some start, as the kernel counts them.
 #[derive(Debug)]
@@ -40,8 +43,14 @@ impl Neighbours {
 
     /// Prints the share of CPU time that other programs used since then.
     pub(crate) fn report(&self) {
+        self.report_besides(Duration::ZERO);
+    }
+
+    /// Prints the same share, without the CPU time of a server that worked for the bench.
+    pub(crate) fn report_besides(&self, served: Duration) {
         let now = Self::watch();
-        let foreign = (now.busy - self.busy) - (now.ours - self.ours);
+        let served = served.as_secs_f64() * TICKS_A_SECOND;
+        let foreign = (now.busy - self.busy) - (now.ours - self.ours) - served;
         let share = (foreign / (now.all - self.all)).clamp(0.0, 1.0);
         let verdict = if share > QUIET {
             "too much for figures that mean anything"

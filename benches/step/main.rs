@@ -9,6 +9,7 @@
 
 #[path = "../shared/arguments.rs"]
 mod arguments;
+mod disk;
 #[path = "../shared/machine.rs"]
 mod machine;
 #[path = "../shared/neighbours.rs"]
@@ -26,9 +27,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use arguments::{Arguments, Effort};
+use disk::disk;
 use neighbours::Neighbours;
 use raw::Raw;
-use sessions::{Sessions, disk};
+use recount::Engine;
+use sessions::Sessions;
 use table::{thousands, verdict};
 use tokio::runtime::{Builder, Runtime};
 
@@ -129,7 +132,7 @@ fn alone(threads: usize, pace: &Pace) -> Vec<String> {
     let scratch = machine::scratch();
     let mut raw = Raw::new(&scratch.path().join("raw"), RAW_BYTES);
     let journal = scratch.path().join("journal");
-    let sessions = runtime.block_on(Sessions::open(&journal, 1));
+    let sessions = runtime.block_on(Sessions::open(Engine::builder(&journal), 1));
     // The first steps also allocate shared data.
     runtime.block_on(sessions.steps(50));
     raw.writes(50);
@@ -170,7 +173,7 @@ fn alone(threads: usize, pace: &Pace) -> Vec<String> {
 fn crowd(runtime: &Runtime, sessions: usize, steps: usize) -> Vec<Vec<String>> {
     let scratch = machine::scratch();
     let journal = scratch.path().join("journal");
-    let crowd = runtime.block_on(Sessions::open(&journal, sessions));
+    let crowd = runtime.block_on(Sessions::open(Engine::builder(&journal), sessions));
     runtime.block_on(crowd.steps(steps / 10));
     let mut took = runtime.block_on(crowd.steps(steps));
     runtime.block_on(crowd.close());

@@ -1,12 +1,10 @@
 //! Sessions whose model calls a tool again as soon as it has the response.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use recount::engine::EngineBuilder;
 use recount::live::wire::ServerMessage;
 use recount::prelude::*;
 use tokio::sync::Notify;
@@ -24,7 +22,7 @@ struct Calls {
     steps: Mutex<Vec<Duration>>,
 }
 
-/// An engine on disk with connected sessions.
+/// An engine with connected sessions.
 pub(crate) struct Sessions {
     engine: Engine,
     live: Vec<LiveHandle>,
@@ -41,7 +39,7 @@ pub(crate) struct Took {
 }
 
 impl Sessions {
-    pub(crate) async fn open(journal: &Path, sessions: usize) -> Sessions {
+    pub(crate) async fn open(engine: EngineBuilder, sessions: usize) -> Sessions {
         let calls = Arc::new(Calls::default());
         let of_connection = calls.clone();
         let look_up = T::simple("look_up", "Looks an order up", |args| async move {
@@ -50,8 +48,7 @@ impl Sessions {
         let peer = Peer::new(move || of_connection.clone().model());
         let lines = peer.lines.clone();
         let agent = Agent::new().model("peer").tools(look_up).connect_to(peer);
-        let engine = Engine::builder(journal).agent("desk", agent);
-        let engine = engine.open().await.expect("an engine");
+        let engine = engine.agent("desk", agent).open().await.expect("an engine");
         let mut live = Vec::new();
         while live.len() < sessions {
             let some = (sessions - live.len()).min(32);
@@ -143,19 +140,4 @@ impl Calls {
             ))
         })
     }
-}
-
-/// The disk space of a directory, in bytes.
-pub(crate) fn disk(path: &Path) -> u64 {
-    let entries = fs::read_dir(path).expect("a directory");
-    let sizes = entries.map(|entry| {
-        let entry = entry.expect("an entry");
-        let metadata = entry.metadata().expect("what it takes");
-        if metadata.is_dir() {
-            disk(&entry.path())
-        } else {
-            metadata.blocks() * 512
-        }
-    });
-    sizes.sum()
 }

@@ -93,8 +93,10 @@ impl Commits {
              JOIN {schema}.append a ON a.session = u.session AND a.first = u.first
              ORDER BY b.position, u.n"
         );
+        let doing = || failed("read commits");
+        let select = client.prepare_cached(&select).await.map_err(doing())?;
         let rows = client.query(&select, &[&signed(position)]).await;
-        let rows = rows.map_err(failed("read commits"))?;
+        let rows = rows.map_err(doing())?;
         let mut commits: Vec<Commit> = Vec::new();
         for row in rows {
             let position = unsigned(row.get(0));

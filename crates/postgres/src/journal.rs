@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_channel::oneshot;
 use recount_journal::{
     Actor, Admission, Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem,
-    Sharing, own_append,
+    Sharing, Span, own_append,
 };
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -211,6 +211,10 @@ impl Journal for PostgresJournal {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Line>, Error>> {
         self.read_with(|reading| reading.records(session, from, limit))
+    }
+
+    fn read_each(&self, spans: Vec<Span>) -> BoxFuture<'_, Result<Vec<Vec<Line>>, Error>> {
+        self.read_with(|reading| reading.spans(spans))
     }
 
     fn head(&self, session: Uuid) -> BoxFuture<'_, Result<Option<Head>, Error>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recount_journal::{Error, Hash, Head, Line, OpenItem};
+use recount_journal::{Error, Hash, Head, Line, OpenItem, Span};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -60,6 +60,52 @@ impl Reading {
         }
         lines.truncate(limit);
         Ok(lines)
+    }
+
+    /// Returns the records of several spans, in their order.
+    ///
+    /// One statement finds the append that has the first record of each span. Most spans end there;
+    /// the others are read on by themselves.
+    pub(crate) async fn spans(self, spans: Vec<Span>) -> Result<Vec<Vec<Line>>, Error> {
+        let schema = &self.schema;
+        let select = format!(
+            "SELECT s.n, a.first, a.lines
+             FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS s(session, \"from\", n)
+             CROSS JOIN LATERAL (
+                 SELECT first, lines FROM {schema}.append
+                 WHERE session = s.session AND first <= s.\"from\"
+                 ORDER BY first DESC LIMIT 1) a"
+        );
+        let mut pages = vec![Vec::new(); spans.len()];
+        let sessions: Vec<Uuid> = spans.iter().map(|span| span.session).collect();
+        let firsts: Vec<i64> = spans.iter().map(|span| signed(span.from.max(1))).collect();
+        let rows = self
+            .rows("read records", &select, &[&sessions, &firsts])
+            .await?;
+        let mut unfinished = Vec::new();
+        for row in rows {
+            let n = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
+            let (Some(span), Some(page)) = (spans.get(n), pages.get_mut(n)) else {
+                continue;
+            };
+            let skipped = span.from.max(1).saturating_sub(unsigned(row.get(1)));
+            *page = divided_part(row.get(2), skipped, span.limit);
+            if page.len() < span.limit {
+                unfinished.push(n);
+            }
+        }
+        for n in unfinished {
+            let (Some(span), Some(page)) = (spans.get(n), pages.get_mut(n)) else {
+                continue;
+            };
+            let (from, left) = (
+                span.from.max(1) + page.len() as u64,
+                span.limit - page.len(),
+            );
+            let more = self.clone().records(span.session, from, left).await?;
+            page.extend(more);
+        }
+        Ok(pages)
     }
 
     /// Returns the head of a stream.
@@ -214,7 +260,16 @@ impl Reading {
 
 /// The lines of an append, which share its memory.
 pub(crate) fn divided(lines: &[u8]) -> Vec<Line> {
-    Line::together(lines.split(|byte| *byte == b'\n'))
+    divided_part(lines, 0, usize::MAX)
+}
+
+/// Some lines of an append, which share their memory.
+fn divided_part(lines: &[u8], skipped: u64, limit: usize) -> Vec<Line> {
+    let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+    let lines = lines.split(|byte| *byte == b'\n');
+    // Collected, since the iterator is passed more than once.
+    let lines: Vec<&[u8]> = lines.skip(skipped).take(limit).collect();
+    Line::together(lines.iter().copied())
 }
 
 fn item(row: &Row) -> OpenItem {

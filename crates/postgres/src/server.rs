@@ -3,7 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
+};
 use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
@@ -18,6 +20,13 @@ const READERS: usize = 8;
 
 /// The time after which a new connection counts as failed, if the address sets none.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// The settings of a connection. The plans never depend on statistics, which lag behind a growing
+/// table, and no statement is planned or compiled when it is run. The memory keeps a full batch out
+/// of temporary files.
+pub(crate) const SETTINGS: &str =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET work_mem = '32MB'";
 
 /// A server, and the runtime on which all of its connections run. A journal works without a runtime
 /// of its caller.
@@ -52,7 +61,14 @@ impl Server {
         );
         // Without these, a connection whose peer is silent holds a read for ever.
         let within = Some(CONNECT_WITHIN);
+        let settings = Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let settings = client.batch_execute(SETTINGS).await;
+                settings.map_err(HookError::Backend)
+            })
+        });
         let pool = Pool::builder(manager)
+            .post_create(settings)
             .max_size(READERS)
             .runtime(deadpool_postgres::Runtime::Tokio1)
             .timeouts(Timeouts {

@@ -7,11 +7,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Statement};
 
 use crate::claims::FREE;
-
-/// The settings of a connection that appends. The plans never depend on statistics, which lag
-/// behind a growing table. The memory keeps a full batch out of temporary files.
-const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET work_mem = '32MB'";
+use crate::server::SETTINGS;
 
 /// The parts of a statement. A part that a batch does not need would cost it the start of its plan,
 /// about a tenth of an append alone (bench `postgres`, append, 2026-11-29).
