@@ -178,7 +178,7 @@ impl Engine {
         match self.inner.ledger.own(session).await {
             // Its own process observes the pause.
             Err(error) if error.is_owned() => return Ok(()),
-            owned => drop(owned?),
+            owned => owned.map(|_| ())?,
         }
         if let Some(turn) = self.turn_at_desk(session).await {
             let (desk, cancel) = (turn.desk(), cancel.cloned());
