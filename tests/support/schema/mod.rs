@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_postgres::{Address, PostgresJournal};
-use tokio_postgres::NoTls;
+use tokio_postgres::{Client, NoTls};
 
 /// Longer than any test, so that no slow machine loses a lease.
 const LEASE: Duration = Duration::from_secs(600);
@@ -60,13 +60,18 @@ impl Schema {
                 .enable_all()
                 .build();
             runtime.unwrap().block_on(async {
-                let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
-                tokio::spawn(connection);
-                client.batch_execute(statements).await.unwrap();
+                connect().await.batch_execute(statements).await.unwrap();
             });
         };
         std::thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
+}
+
+/// Connects to the server, in a runtime that lives as long as the connection.
+pub(crate) async fn connect() -> Client {
+    let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
 }
 
 fn server() -> String {

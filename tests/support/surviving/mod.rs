@@ -1,6 +1,6 @@
 //! A journal that outlives its engines, in memory or in the database.
 
-mod empty;
+pub(crate) mod empty;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
