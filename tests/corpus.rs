@@ -14,11 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use recount::journal::{
-    Append, Draft, Hash, Journal, Line, MemoryJournal, Object, Record, block_on, verify,
-};
+use recount::journal::{Append, Draft, Hash, Journal, Line, Object, Record, block_on, verify};
 use recount::ledger::{Ledger, fact_of};
 use recount::replay::{self, Report, what_if};
 use recount::session::{
@@ -30,8 +27,13 @@ use sha2::{Digest, Sha256};
 
 #[path = "support/overlooked.rs"]
 mod overlooked;
+#[path = "support/schema/mod.rs"]
+mod schema;
+#[path = "support/surviving/mod.rs"]
+mod surviving;
 
 use overlooked::{Known, problem};
+use surviving::SurvivingJournal;
 
 #[test]
 fn every_released_journal_verifies_and_replays_its_transcript() {
@@ -390,13 +392,13 @@ impl Exported {
             .collect()
     }
 
-    /// An in-memory journal with these records; appending them repeats every check.
+    /// A journal with these records; appending them repeats every check.
     fn ledger(&self) -> Ledger {
-        let journal = MemoryJournal::new();
+        let journal = SurvivingJournal::new();
         let mut append = Append::new(self.session.0, 0, self.lines.clone());
         append.objects = self.objects.clone();
         block_on(journal.append(append)).unwrap();
-        Ledger::new(Arc::new(journal))
+        Ledger::new(journal)
     }
 
     fn replay(&self) -> Report {

@@ -17,6 +17,10 @@
 mod child_process;
 #[path = "support/outliving/mod.rs"]
 mod outliving;
+#[path = "support/schema/mod.rs"]
+mod schema;
+#[path = "support/store/mod.rs"]
+mod store;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,7 +115,7 @@ async fn life(home: &Home, races: u64) {
         .model("m")
         .tools(T::confirm(pay, "Pay this?"))
         .connect_to(ScriptedModel::parse(MODEL).unwrap());
-    let engine = Engine::builder(home.journal()).agent("till", agent);
+    let engine = store::engine(home.journal()).agent("till", agent);
     let engine = engine.open().await.unwrap();
     for left_behind in engine.pending().await.unwrap() {
         let live = engine.resume(left_behind.session).await.unwrap();

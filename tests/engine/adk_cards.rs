@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::adk::{self, REQUEST_CONFIRMATION};
 use recount::engine::{AdkPosition, Error, Received};
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::session::policy::ToolPolicy;
 use recount::session::{Event, Observation, Rejection, Seq, UnfitAnswer};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 struct Scene {
     clock: Arc<ManualClock>,

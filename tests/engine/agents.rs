@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::child_process::{ChildProcess, obey, order, say};
 use crate::outliving::Home;
+use crate::store;
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use recount::engine::Error;
 use recount::ledger::Ledger;
@@ -17,9 +19,7 @@ use recount::prelude::*;
 use recount::replay;
 use recount::session::{Event, Fact, Observation, Outcome, Seq, Session};
 use recount::simulator::ConnectionId;
-use recount::testing::{
-    Crash, CrashPoint, CrashingJournal, Life, ManualClock, ScriptedModel, SurvivingJournal,
-};
+use recount::testing::{Crash, CrashPoint, CrashingJournal, Life, ManualClock, ScriptedModel};
 use recount::tool::{
     AgentAsk, AgentSoFar, AgentStep, BaseLlm, LlmAgent, LlmContent, LlmError, LlmReply, LlmRequest,
     LlmSaid, ScriptedLlm, TextAgent, TextAgentTool, sequence,
@@ -741,7 +741,7 @@ async fn life_of_its_own(home: Home, stuck: String) {
     let agent = Agent::new().model("m").tools(verify(agent));
     let ledger = DiskLedger::sessions(&home).await;
     *session.lock().unwrap() = ledger;
-    let engine = Engine::builder(home.journal()).agent("support", agent);
+    let engine = store::engine(home.journal()).agent("support", agent);
     let engine = engine.open().await.unwrap();
     if stuck.is_empty() {
         let id = ledger.unwrap();

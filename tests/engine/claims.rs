@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::{ClaimRequest, ClientAction, Error, Operated, Operation};
 use recount::prelude::*;
 use recount::session::{
     ClaimRejection, Decision, Event, Json, Lease, Observation, Outcome, Rejection, Seq,
 };
-use recount::testing::{ManualClock, SurvivingJournal};
+use recount::testing::ManualClock;
 use tokio::sync::Barrier;
 
 const CLIENTS: usize = 8;

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::surviving::SurvivingJournal;
 use recount::adk::{self, REQUEST_CONFIRMATION, RefusedMessage};
 use recount::engine::{Desk, Error, Received, SystemClock};
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Event, Json, Observation, Phase, Rejection, Seq};
-use recount::testing::{FailingJournal, Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{FailingJournal, Life, ManualClock, ScriptedModel};
 
 /// A session whose model has a gated tool, `transfer`, and a long-running one, `ask`.
 struct Bank {

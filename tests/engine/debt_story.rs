@@ -6,12 +6,13 @@ use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{Decision, Event, Fact, Json, Observation, Outcome, Seq};
 use recount::simulator::Standing;
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 /// The script of the model. It tries to plan payments too early, and asks for one plan twice.
 const SCRIPT: &str = r#"

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::child_process::{ChildProcess, obey, order, say};
 use crate::outliving::Home;
+use crate::store;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use recount::engine::Error;
@@ -230,7 +231,7 @@ async fn open(home: &Home, version: u32) -> Engine {
         .model("m")
         .tools(tools(version, home))
         .connect_to(ScriptedModel::parse(MODEL).unwrap());
-    let engine = Engine::builder(home.journal()).agent("support", agent);
+    let engine = store::engine(home.journal()).agent("support", agent);
     engine.open().await.unwrap()
 }
 

@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use recount::live::wire::{FunctionCall, RawJson, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Event, Json, Observation, Seq};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 use recount::tool::CommandTool;
 
 /// Numbers that a 64-bit float changes.

@@ -10,11 +10,12 @@ mod taken_out;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::surviving::SurvivingJournal;
 use recount::fixture::{Error, Fixture, Recording, Step};
 use recount::journal::{Append, Journal};
 use recount::prelude::*;
 use recount::session::Seq;
-use recount::testing::{SurvivingJournal, Told, replayed};
+use recount::testing::{Told, replayed};
 use recount::{assert_replays, assert_session_snapshot};
 
 use stage::{Stage, agent, counted, files, refund};

@@ -1,8 +1,11 @@
-//! The demo's session, with its process killed by SIGKILL at the four points of every batch.
+//! The demo's session, with its process killed by SIGKILL at the four points of every batch, and
+//! with a database while that carries a batch out.
 //!
 //! The process is this test program, started again; the model is a simulator that outlives it.
 //! After each kill a second process resumes and finishes the session. The result is compared with
 //! an uninterrupted run.
+
+mod in_commit;
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +19,9 @@ use std::time::Duration;
 use crate::demo_session::{
     Outcomes, assert_as_uninterrupted, outcomes, script, see_through, take_up, tools,
 };
-use recount::journal::{DiskJournal, Hash, Journal, verify};
+use crate::surviving::empty;
+use crate::{schema, store};
+use recount::journal::Hash;
 use recount::ledger::Ledger;
 use recount::live::Endpoint;
 use recount::prelude::*;
@@ -29,6 +34,25 @@ use tokio::time::timeout;
 const THIS_TEST: &str = "kill_points::wherever_a_kill_strikes_each_call_ends_as_without_it";
 const PATIENCE: Duration = Duration::from_secs(60);
 const ORDER: &str = "RECOUNT_KILL_POINTS_ORDER";
+
+/// With the database a process takes longer to start, so it is killed at every fourth point. They
+/// are all of the five, at batches in turn.
+const STEP_IN_DATABASE: usize = 4;
+
+/// A point of a batch.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    Of(CrashPoint),
+    /// The database has the append, and has not committed it.
+    InCommit,
+}
+
+/// The points of each batch.
+fn points_of_a_batch() -> Vec<Point> {
+    let mut points: Vec<_> = CrashPoint::ALL.map(Point::Of).into();
+    points.extend(schema::is_chosen().then_some(Point::InCommit));
+    points
+}
 
 #[test]
 fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
@@ -48,7 +72,15 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     assert!(batches > 10, "only {batches} batches");
 
     let points: Vec<_> = (1..=batches)
-        .flat_map(|batch| CrashPoint::ALL.map(|point| (batch, point)))
+        .flat_map(|batch| {
+            let points = points_of_a_batch().into_iter();
+            points.map(move |point| (batch, point))
+        })
+        .step_by(if schema::is_chosen() {
+            STEP_IN_DATABASE
+        } else {
+            1
+        })
         .collect();
     let (next, kills, cuts) = (
         AtomicUsize::new(0),
@@ -76,7 +108,8 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
         start and result",
         points.len()
     );
-    assert!(cuts > 8, "only {cuts} calls were cut off");
+    let least = if schema::is_chosen() { 0 } else { 8 };
+    assert!(cuts > least, "only {cuts} calls were cut off");
     // The split into batches differs between runs, so another run may lack the last batches of the
     // first.
     assert!(
@@ -91,7 +124,7 @@ struct Order {
     home: PathBuf,
     url: String,
     words: String,
-    die: Option<(usize, CrashPoint)>,
+    die: Option<(usize, Point)>,
 }
 
 impl Order {
@@ -99,7 +132,9 @@ impl Order {
         let order: Value = serde_json::from_str(&std::env::var(ORDER).ok()?).unwrap();
         let text = |key: &str| order[key].as_str().unwrap().to_owned();
         let die = order["batch"].as_u64().map(|batch| {
-            let point = CrashPoint::ALL[usize::try_from(order["point"].as_u64().unwrap()).unwrap()];
+            let at = usize::try_from(order["point"].as_u64().unwrap()).unwrap();
+            let point = CrashPoint::ALL.get(at).copied();
+            let point = point.map_or(Point::InCommit, Point::Of);
             (usize::try_from(batch).unwrap(), point)
         });
         Some(Order {
@@ -111,9 +146,10 @@ impl Order {
     }
 
     fn give(&self) -> Child {
-        let point = self
-            .die
-            .map(|(_, point)| CrashPoint::ALL.iter().position(|it| *it == point).unwrap());
+        let point = self.die.map(|(_, point)| match point {
+            Point::Of(point) => CrashPoint::ALL.iter().position(|it| *it == point).unwrap(),
+            Point::InCommit => CrashPoint::ALL.len(),
+        });
         let order = json!({
             "home": self.home.to_str(), "url": self.url, "words": self.words,
             "batch": self.die.map(|(batch, _)| batch), "point": point,
@@ -139,18 +175,31 @@ impl Order {
 
 /// Runs the process that is killed, or the one after it.
 fn the_process(order: &Order) {
+    let store = store::open(&order.journal());
     let crash = match order.die {
-        Some((batch, point)) => Crash::at(batch, point, || say("stopped")),
-        None => Crash::never(),
+        Some((batch, Point::Of(point))) => Crash::at(batch, point, || say("stopped")),
+        Some((_, Point::InCommit)) | None => Crash::never(),
     };
-    let crash = Arc::new(crash.acknowledging(|session, head| {
+    let held = match order.die {
+        Some((batch, Point::InCommit)) => Some(batch),
+        Some((_, Point::Of(_))) | None => None,
+    };
+    let place = order.journal();
+    let hold = move |batch| {
+        if held == Some(batch) {
+            in_commit::hold_next_append(&store::schema_of(&place), || say("stopped"));
+        }
+    };
+    hold(1);
+    let acknowledged = AtomicUsize::new(0);
+    let crash = Arc::new(crash.acknowledging(move |session, head| {
         say(&format!(
             "acknowledged {session} {} {}",
             head.seq, head.hash
         ));
+        hold(acknowledged.fetch_add(1, Ordering::SeqCst) + 2);
     }));
-    let disk = Arc::new(DiskJournal::open(order.journal()).unwrap());
-    let journal = Arc::new(CrashingJournal::new(disk, &crash));
+    let journal = Arc::new(CrashingJournal::new(store, &crash));
     let witness = order.witness();
     let ran = move |name: &str| {
         let mut file = OpenOptions::new()
@@ -199,10 +248,14 @@ fn say(what: &str) {
 /// says.
 fn run_session(
     runtime: &Runtime,
-    die: Option<(usize, CrashPoint)>,
+    die: Option<(usize, Point)>,
     count: &Mutex<usize>,
 ) -> (Outcomes, std::collections::BTreeSet<String>) {
     let home = tempfile::tempdir().unwrap();
+    let schema = schema::is_chosen().then(empty::take);
+    if let Some(schema) = &schema {
+        store::keep_in(&home.path().join("journal"), schema);
+    }
     let simulator = Simulator::start(script()).listen("127.0.0.1:0");
     let simulator = runtime.block_on(simulator).unwrap();
     let order = |words: &str, die| Order {
@@ -229,7 +282,9 @@ fn run_session(
         let (_, batches) = ended.split_once(' ').unwrap();
         *count.lock().unwrap() = batches.parse().unwrap();
     }
-    runtime.block_on(check(&last, &acknowledged, &simulator, die))
+    let found = runtime.block_on(check(&last, &acknowledged, &simulator, die));
+    schema.into_iter().for_each(empty::give_back);
+    found
 }
 
 /// Reads lines of a process until one of `last`, and collects the heads that it reports as durable.
@@ -273,21 +328,15 @@ async fn check(
     order: &Order,
     acknowledged: &[Kept],
     simulator: &Running,
-    die: Option<(usize, CrashPoint)>,
+    die: Option<(usize, Point)>,
 ) -> (Outcomes, std::collections::BTreeSet<String>) {
-    let report = verify::directory(order.journal()).unwrap();
-    assert!(report.is_sound(), "{die:?}: {:?}", report.findings);
-    let disk = DiskJournal::options(order.journal())
-        .read_only()
-        .open()
-        .unwrap();
-    let disk: Arc<dyn Journal> = Arc::new(disk);
+    let journal = store::sound(order.journal());
     assert!(!acknowledged.is_empty());
     for kept in acknowledged {
-        let line = disk.read(kept.session.0, kept.seq, 1).await.unwrap();
+        let line = journal.read(kept.session.0, kept.seq, 1).await.unwrap();
         assert_eq!(line[0].leaf(), kept.hash, "{die:?}: {kept:?}");
     }
-    let ledger = Ledger::new(disk.clone());
+    let ledger = Ledger::new(journal.clone());
     let sessions = ledger.sessions().await.unwrap();
     assert_eq!(sessions.len(), 1, "{die:?}");
     let session = sessions[0].id;
@@ -300,7 +349,7 @@ async fn check(
         })
         .await;
     let found = outcomes(&ledger, session, &witnessed(&order.witness()), &transcript).await;
-    disk.close().await.unwrap();
+    journal.close().await.unwrap();
     found
 }
 

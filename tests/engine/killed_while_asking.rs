@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::child_process::{ChildProcess, obey, order, say};
 use crate::outliving::Home;
+use crate::store;
 use recount::engine::Error;
 use recount::ledger::PendingConfirmation;
 use recount::prelude::*;
@@ -176,7 +177,7 @@ async fn open(home: &Home, rule: InDoubt, model: &ScriptedModel) -> Engine {
         .model("m")
         .tools(T::in_doubt(pay, rule))
         .connect_to(model.clone());
-    let engine = Engine::builder(home.journal()).agent("till", agent);
+    let engine = store::engine(home.journal()).agent("till", agent);
     engine.open().await.unwrap()
 }
 

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::{ClaimRequest, Error};
 use recount::ledger::{Ledger, PauseTarget};
 use recount::prelude::*;
 use recount::session::{AllowFor, Decision, Event, Json, Lease, Observation, Rejection, Seq};
-use recount::testing::{
-    Crash, CrashPoint, CrashingJournal, CrashingTool, Life, ManualClock, SurvivingJournal,
-};
+use recount::testing::{Crash, CrashPoint, CrashingJournal, CrashingTool, Life, ManualClock};
 use tokio::task::yield_now;
 
 use crate::journal::assert_lawful;

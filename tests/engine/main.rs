@@ -23,6 +23,12 @@ mod lawful;
 mod nothing_left;
 #[path = "../support/outliving/mod.rs"]
 mod outliving;
+#[path = "../support/schema/mod.rs"]
+mod schema;
+#[path = "../support/store/mod.rs"]
+mod store;
+#[path = "../support/surviving/mod.rs"]
+mod surviving;
 
 mod adk_cards;
 mod adk_traces;

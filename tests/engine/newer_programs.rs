@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::Error as EngineError;
 use recount::journal::{self, Append, Draft, Journal, Object, block_on};
 use recount::ledger::{Error, Ledger, UnknownKinds};
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{DecodeError, RULES_MIN, Seq, SessionId};
-use recount::testing::{ScriptedModel, SurvivingJournal};
+use recount::testing::ScriptedModel;
 
 const KIND: &str = "model_pondered";
 

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use recount::assert_replays;
 use recount::engine::LiveEvent;
@@ -15,7 +16,6 @@ use recount::session::{Event, Observation, Outcome, ResponseShape, Seq};
 use recount::simulator::{Event as Seen, Running, Script, Side, Simulator, Transcript};
 use recount::testing::{
     Crash, CrashPoint, CrashingConnector, CrashingJournal, Life, ManualClock, ScriptedModel,
-    SurvivingJournal,
 };
 use recount::tool::{
     ContextGiven, EndSession, Escalated, Escalation, EscalationReply, EscalationRequest,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::surviving::SurvivingJournal;
 use recount::adk::REQUEST_CONFIRMATION;
 use recount::engine::{Desk, Error};
 use recount::ledger::Ledger;
@@ -10,7 +11,7 @@ use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::session::policy::{InDoubt, ToolPolicy};
 use recount::session::{Event, Observation, Rejection, Seq, UnfitAnswer};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 fn transfer() -> Toolset {
     let transfer = T::simple("transfer", "Sends money", |args| async move { Ok(args) });

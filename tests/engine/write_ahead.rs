@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::demo_session::{
     Outcomes, assert_as_uninterrupted, outcomes, script, see_through, take_up, tools,
 };
+use crate::surviving::SurvivingJournal;
 use recount::engine::Error;
 use recount::journal::Journal;
 use recount::ledger::Ledger;
@@ -15,7 +16,6 @@ use recount::replay;
 use recount::session::{Decision, Event, Observation, Seq};
 use recount::testing::{
     Crash, CrashPoint, CrashingConnector, CrashingJournal, FailingJournal, ScriptedModel,
-    SurvivingJournal,
 };
 use tokio::sync::Notify;
 

@@ -1,12 +1,13 @@
 //! The inputs of a session's task, and the registry of tasks.
 //!
 //! It knows the values of an input, but not what the task does with them. Read `inbox`, then
-//! `registry`. `relay` has a connection that another program owns, and `alarm` the due times of
-//! sessions without a task.
+//! `registry`. `relay` has a connection that another program owns, `alarm` the due times of
+//! sessions without a task, and `left_open` what their tasks could not do.
 
 pub(super) mod alarm;
 pub(in crate::engine) mod asking;
 pub(super) mod callers;
 pub(super) mod inbox;
+pub(super) mod left_open;
 pub(in crate::engine) mod registry;
 pub(in crate::engine) mod relay;

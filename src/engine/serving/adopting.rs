@@ -12,16 +12,9 @@ use uuid::Uuid;
 
 use super::engine::{Engine, Inner};
 use crate::engine::error::Error;
+use crate::engine::inputs::left_open::KINDS;
 use crate::ledger::IN_PLACE;
 use crate::session::{OpenKind, SessionId};
-
-/// The kinds of open work that need a process.
-const KINDS: [OpenKind; 4] = [
-    OpenKind::Ready,
-    OpenKind::Running,
-    OpenKind::Untold,
-    OpenKind::Closing,
-];
 
 /// The number of sessions that are looked for at a time.
 const PAGE: usize = 256;
@@ -85,6 +78,9 @@ impl Engine {
         let last = found.last().copied().filter(|_| found.len() == PAGE);
         let mut served = Vec::new();
         for session in found.into_iter().map(SessionId) {
+            if self.is_left(session).await? {
+                continue;
+            }
             match self.agent_of(session).await {
                 Ok(agent) => served.push((session, agent)),
                 // Another process may have its agent, or its key.
@@ -95,5 +91,18 @@ impl Engine {
         }
         self.resume_owned(served).await?;
         Ok(last)
+    }
+
+    /// True if a task of this process could not do what a session needs, and nothing has changed
+    /// since.
+    async fn is_left(&self, session: SessionId) -> Result<bool, Error> {
+        let left_open = &self.inner.left_open;
+        if !left_open.has(session) {
+            return Ok(false);
+        }
+        let ledger = &self.inner.ledger;
+        let open = ledger.journal().open_work_of(session.0).await?;
+        let now_us = self.inner.clock.now().0;
+        Ok(left_open.is_unchanged(session, ledger.pause_version(), (&open, now_us)))
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;
 use crate::engine::inputs::alarm::Alarm;
 use crate::engine::inputs::inbox::{Inbox, Input};
+use crate::engine::inputs::left_open::LeftOpen;
 use crate::engine::inputs::registry::{Registry, TaskRef};
 use crate::engine::live_media::media::Media;
 use crate::engine::notify::notices::Notices;
@@ -82,6 +83,8 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) desk_turns: Arc<tokio::sync::Mutex<()>>,
     /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
+    /// What ended tasks could not do, in a journal that several processes write.
+    pub(super) left_open: Arc<LeftOpen>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The task that takes over sessions of processes that are gone.
     pub(super) adopting: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -123,6 +126,7 @@ impl Engine {
             slots,
             desk_turns: Arc::default(),
             alarm: Arc::default(),
+            left_open: Arc::default(),
             alarm_task: Mutex::default(),
             adopting: Mutex::default(),
             followers: Mutex::default(),
@@ -317,6 +321,7 @@ impl Engine {
                 registry: self.inner.registry.clone(),
                 slots: self.inner.slots.clone(),
                 alarm: self.inner.alarm.clone(),
+                left_open: self.inner.left_open.clone(),
             },
             failure: failure.clone(),
             requested: None,

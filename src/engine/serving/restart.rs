@@ -37,6 +37,7 @@ impl Engine {
         // Appends of the desk in progress finish first. From then on the agent's tasks write to its
         // sessions.
         drop(self.inner.desk_turns.lock().await);
+        self.inner.left_open.forget();
         self.spawn_owing_sessions(|name| name == agent).await
     }
 

@@ -25,6 +25,7 @@ use crate::engine::effects::slots::Slots;
 use crate::engine::inputs::alarm::Alarm;
 use crate::engine::inputs::asking::Waiting;
 use crate::engine::inputs::callers::Caller;
+use crate::engine::inputs::left_open::LeftOpen;
 use crate::engine::inputs::registry::Registry;
 use crate::engine::inputs::relay::Relayed;
 use crate::engine::live_media::media::Media;
@@ -110,4 +111,6 @@ pub(in crate::engine) struct Shared {
     pub(in crate::engine) slots: Slots,
     /// The alarm that wakes the session after its task has ended.
     pub(in crate::engine) alarm: Arc<Alarm>,
+    /// What ended tasks could not do.
+    pub(in crate::engine) left_open: Arc<LeftOpen>,
 }

@@ -5,7 +5,7 @@ use crate::engine::effects::performer::due_of;
 use crate::engine::error::Error;
 use crate::engine::inputs::callers::Caller;
 use crate::engine::reasons;
-use crate::session::owed;
+use crate::session::{open_work, owed};
 
 impl SessionTask {
     /// True if nothing runs, nothing is awaited and no handle is open.
@@ -39,6 +39,12 @@ impl SessionTask {
         }
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
+        }
+        if self.stream.ledger.journal().sharing().is_some() {
+            let (session, pauses) = (&self.stream.session, self.stream.pauses_known);
+            self.shared
+                .left_open
+                .note(self.id, pauses, &open_work(session));
         }
         let mut owned = None;
         let is_retired = self.shared.registry.remove_if(self.id, || {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recount_journal::{
-    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem,
+    Append, BoxFuture, Commit, Error, Hash, Head, Journal, Line, MemoryJournal, OpenItem, Sharing,
 };
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -85,6 +85,10 @@ macro_rules! lists_as_inner {
 
         fn position(&self) -> BoxFuture<'_, Result<u64, Error>> {
             self.inner.position()
+        }
+
+        fn sharing(&self) -> Option<&dyn Sharing> {
+            self.inner.sharing()
         }
     };
 }

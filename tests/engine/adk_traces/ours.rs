@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use recount::adk::{REQUEST_CONFIRMATION, RefusedMessage};
@@ -11,7 +12,7 @@ use recount::engine::Error;
 use recount::live::wire::{self, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Event, Observation, Phase, RequestState, Seq};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 use tokio::sync::mpsc;
 
 use super::standing::{Call, Standing, Told};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::store;
 use async_trait::async_trait;
 use recount::engine::Error;
 use recount::ledger::{HintBy, PendingConfirmation};
@@ -83,7 +84,7 @@ async fn serving(place: &Path, tools: Toolset) -> Engine {
         .model("m")
         .tools(tools)
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
-    let engine = Engine::builder(place).agent("support", agent);
+    let engine = store::engine(place).agent("support", agent);
     engine.open().await.unwrap()
 }
 
@@ -295,7 +296,7 @@ async fn late_outcome_names_the_arguments_that_ran() {
         .model("m")
         .tools(gated(&witness, Some(Edits::Allowed)))
         .connect_to(model.clone());
-    let engine = Engine::builder(place.path()).agent("support", agent);
+    let engine = store::engine(place.path()).agent("support", agent);
     let engine = engine.open().await.unwrap();
     let live = ask_for_days(&engine).await;
     let mut updates = live.subscribe();
@@ -469,7 +470,7 @@ async fn provided(
         .tools(tools)
         .confirmation_provider(Arc::new(provider))
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
-    let engine = Engine::builder(place).agent("support", agent);
+    let engine = store::engine(place).agent("support", agent);
     (engine.open().await.unwrap(), asked)
 }
 
@@ -540,7 +541,7 @@ async fn a_provider_answers_a_tool_that_waits_too() {
         .tools(waiting_tool(&witness, Duration::from_secs(30)))
         .confirmation_provider(Arc::new(provider))
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
-    let engine = Engine::builder(place.path()).agent("support", agent);
+    let engine = store::engine(place.path()).agent("support", agent);
     let engine = engine.open().await.unwrap();
     let live = ask_for_days(&engine).await;
     assert_eq!(outcome(&engine, live.session_id()).await, Outcome::Returned);

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::store;
 use recount::engine::{ConfirmationVerdict, Desk, EngineBuilder, Error, Operated, Operation};
-use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::policy::ToolPolicy;
@@ -28,7 +28,7 @@ fn support() -> Agent {
 
 /// A journal with one open request that expires after a minute; its engine is shut down.
 async fn parked(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> RequestId {
-    let engine = Engine::builder(place.path())
+    let engine = store::engine(place.path())
         .agent("support", support())
         .clock(clock.clone())
         .open()
@@ -51,8 +51,8 @@ async fn ask(engine: &Engine) -> (RequestId, LiveHandle) {
 }
 
 fn desk(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> (Desk, Ledger) {
-    let journal = DiskJournal::open_existing(place.path()).unwrap();
-    let ledger = Ledger::new(Arc::new(journal));
+    let journal = store::open(place.path());
+    let ledger = Ledger::new(journal);
     (Desk::new(ledger.clone(), clock.clone()), ledger)
 }
 
@@ -133,7 +133,7 @@ async fn paused(place: &tempfile::TempDir, change: impl FnOnce(Agent) -> Agent) 
         .model("m")
         .tools(T::long_running(pay))
         .connect_to(ScriptedModel::parse(script).unwrap());
-    let engine = Engine::builder(place.path())
+    let engine = store::engine(place.path())
         .agent("support", change(agent))
         .open()
         .await
@@ -364,7 +364,7 @@ async fn an_operation_at_the_desk_says_what_is_on_record_or_refused() {
 #[tokio::test]
 async fn an_operation_at_an_engine_goes_through_the_sessions_task() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
-    let engine = Engine::builder(place.path())
+    let engine = store::engine(place.path())
         .agent("support", support())
         .clock(clock.clone())
         .open()
@@ -392,7 +392,7 @@ async fn an_operation_at_an_engine_goes_through_the_sessions_task() {
 #[tokio::test]
 async fn session_is_closed_once_at_the_desk_and_at_an_engine() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
-    let engine = Engine::builder(place.path())
+    let engine = store::engine(place.path())
         .agent("support", support())
         .clock(clock.clone())
         .open()
@@ -408,7 +408,7 @@ async fn session_is_closed_once_at_the_desk_and_at_an_engine() {
     let by = Actor::embedder("ada");
     let at_engine = engine.operate(close(first), by.clone()).await;
     engine.shutdown(Duration::ZERO).await.unwrap();
-    let agentless = Engine::builder(place.path()).clock(clock.clone());
+    let agentless = store::engine(place.path()).clock(clock.clone());
     let agentless = agentless.open().await.unwrap();
     let nowhere = agentless.operate(close(second), by.clone()).await;
     assert!(matches!(nowhere, Err(Error::UnknownAgent { .. })));

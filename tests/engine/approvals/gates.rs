@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::store;
 use recount::prelude::*;
 use recount::session::{Event, Observation, Outcome, Seq};
 use recount::testing::ScriptedModel;
@@ -36,7 +37,7 @@ async fn serving(place: &Path, tools: Toolset) -> Engine {
         .model("m")
         .tools(tools)
         .connect_to(ScriptedModel::parse(ONE_CALL).unwrap());
-    let engine = Engine::builder(place).agent("support", agent);
+    let engine = store::engine(place).agent("support", agent);
     engine.open().await.unwrap()
 }
 

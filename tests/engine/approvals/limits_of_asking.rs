@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::store;
 use recount::control::{Client, OneAnswer, OneOutcome, Request, Unanswered};
 use recount::engine::{Desk, Error, Received};
-use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Event, Observation, Rejection, Seq};
@@ -36,7 +36,7 @@ async fn engine(agent: Agent, clock: &Arc<ManualClock>) -> Engine {
 }
 
 async fn engine_on_disk(place: &Path, agent: Agent) -> Engine {
-    let engine = Engine::builder(place).agent("a", agent);
+    let engine = store::engine(place).agent("a", agent);
     engine.open().await.unwrap()
 }
 
@@ -221,8 +221,8 @@ async fn desk_answers_several_and_denies_the_rest() {
     let session = live.session_id();
     drop(live);
     engine.shutdown(Duration::ZERO).await.unwrap();
-    let journal = DiskJournal::open_existing(place.path()).unwrap();
-    let ledger = Ledger::new(Arc::new(journal));
+    let journal = store::open(place.path());
+    let ledger = Ledger::new(journal);
     let desk = Desk::new(ledger.clone(), ManualClock::new());
     let both = desk.answer_many([open[0], open[1]], yes(), ada()).await;
     let [(_, one), (_, two)] = both.as_slice() else {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::store;
 use recount::adk::REQUEST_CONFIRMATION;
 use recount::engine::{Desk, Error, Operated, Operation, Received, SystemClock};
-use recount::journal::DiskJournal;
 use recount::ledger::{Ledger, PendingConfirmation};
 use recount::prelude::*;
 use recount::session::{Approvers, Barred, Event, Identity, Observation, Person, Rejection, Seq};
@@ -178,7 +178,7 @@ async fn answer_of_a_provider_does_not_count_towards_a_quorum() {
 async fn desk_counts_approvals_between_processes() {
     let (place, runs) = (tempfile::tempdir().unwrap(), Arc::new(AtomicUsize::new(0)));
     let tools = || T::quorum(pay(&runs), 2);
-    let engine = Engine::builder(place.path()).agent("till", agent(tools()));
+    let engine = store::engine(place.path()).agent("till", agent(tools()));
     let engine = engine.open().await.unwrap();
     let (live, asked) = ask(&engine).await;
     engine
@@ -188,8 +188,8 @@ async fn desk_counts_approvals_between_processes() {
     let session = live.session_id();
     drop(live);
     engine.shutdown(Duration::ZERO).await.unwrap();
-    let journal = DiskJournal::open_existing(place.path()).unwrap();
-    let ledger = Ledger::new(Arc::new(journal));
+    let journal = store::open(place.path());
+    let ledger = Ledger::new(journal);
     let desk = Desk::new(ledger.clone(), SystemClock::shared());
     let again = desk.answer(asked.id, yes(), Actor::embedder("ada")).await;
     assert!(matches!(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::store;
 use recount::engine::{Desk, Error, Operated, Operation};
-use recount::journal::DiskJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{AllowFor, Rejection, Timestamp};
@@ -17,7 +17,7 @@ fn agent() -> Agent {
 }
 
 async fn engine(place: &tempfile::TempDir, clock: &Arc<ManualClock>) -> Engine {
-    let engine = Engine::builder(place.path()).agent("desk", agent());
+    let engine = store::engine(place.path()).agent("desk", agent());
     engine.clock(clock.clone()).open().await.unwrap()
 }
 
@@ -138,8 +138,8 @@ async fn desk_gives_and_revokes_leaves() {
     drop(live);
     running.shutdown(Duration::ZERO).await.unwrap();
     {
-        let journal = DiskJournal::open_existing(place.path()).unwrap();
-        let ledger = Ledger::new(Arc::new(journal));
+        let journal = store::open(place.path());
+        let ledger = Ledger::new(journal);
         let desk = Desk::new(ledger.clone(), clock.clone());
         desk.answer(request, yes(AllowFor::Count(5)), ada())
             .await
@@ -160,7 +160,7 @@ async fn desk_gives_and_revokes_leaves() {
 async fn provider_gives_no_leave() {
     let (place, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
     let provider = |_: recount::engine::ConfirmationRequest| async { yes(AllowFor::Count(5)) };
-    let engine = Engine::builder(place.path())
+    let engine = store::engine(place.path())
         .agent("desk", agent().confirmation_provider(Arc::new(provider)))
         .clock(clock.clone())
         .open()

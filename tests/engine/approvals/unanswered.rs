@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::audit::{Auditor, Filter, QuestionEnd, Verdict};
 use recount::engine::Error;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Edits, OnExpiry, Rejection};
-use recount::testing::{ManualClock, SurvivingJournal};
+use recount::testing::ManualClock;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -545,7 +545,7 @@ async fn withheld_outcome_does_not_delay_shutdown() {
         .connect_to(model.clone());
     let clock = ManualClock::new();
     let engine = Engine::in_memory()
-        .journal(recount::testing::SurvivingJournal::new())
+        .journal(crate::surviving::SurvivingJournal::new())
         .clock(clock.clone())
         .agent("a", agent)
         .open()
@@ -589,7 +589,7 @@ async fn nothing_is_withheld_once_model_knows_call_waits() {
         .withhold_input_during_calls()
         .connect_to(model.clone());
     let engine = Engine::in_memory()
-        .journal(recount::testing::SurvivingJournal::new())
+        .journal(crate::surviving::SurvivingJournal::new())
         .clock(recount::testing::ManualClock::new())
         .agent("a", agent)
         .open()

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use recount::journal::seal::MemoryKeyStore;
 use recount::ledger::Ledger;
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::session::{Edits, Event, Finding, Observation, Seq};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 use recount::tool::{Ask, LlmAgent, LlmReply, LlmSaid, ScriptedLlm, ToolEvent, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::Clock;
 use recount::journal::seal::MemoryKeyStore;
 use recount::live::wire::{FunctionCall, ServerMessage};
@@ -13,7 +14,7 @@ use recount::session::{
     CallStarted, ConfirmationRequested, Decision, Event, Fact, Observation, Outcome, PolicyDecided,
     ResponseShape, Seq,
 };
-use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::runtime::{Builder, Runtime};
 
 use super::tools::{Doing, Kind, Log, NAME, Run, tool};

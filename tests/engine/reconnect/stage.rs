@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::prelude::*;
 use recount::session::{Decision, Event, Fact, Observation, Outcome, Seq, Session};
 use recount::simulator::{Event as Heard, Standing};
-use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::Notify;
 
 use crate::journal::assert_lawful;

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::{ClaimRequest, ClaimedCall, ClientAction, Desk, Error, Operated, Operation};
 use recount::journal::{Actor as Kind, Append, Draft, Journal};
 use recount::ledger::{Ledger, PauseTarget};
 use recount::prelude::*;
 use recount::session::{Json, Outcome};
-use recount::testing::{Life, ManualClock, SurvivingJournal};
+use recount::testing::{Life, ManualClock};
 
 use crate::restart::pausing::append_to_own_stream;
 use crate::restart::world::{World, is, resume, wait};

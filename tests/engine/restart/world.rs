@@ -4,12 +4,13 @@ use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{Event, Fact, Outcome, Seq, Session};
 use recount::simulator::Standing;
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 /// The model calls `pay` when it is asked to settle, and answers every other text.
 pub(crate) const PAY: &str = r#"

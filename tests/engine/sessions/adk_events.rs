@@ -1,10 +1,11 @@
 //! The events that an ADK client sees of a session: each fact once, live and when the page is
 //! loaded again.
 
+use crate::surviving::SurvivingJournal;
 use recount::adk;
 use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 struct Scene {
     life: Life,

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::surviving::SurvivingJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Event, Observation, Seq};
-use recount::testing::{Crash, CrashingJournal, ScriptedModel, SurvivingJournal};
+use recount::testing::{Crash, CrashingJournal, ScriptedModel};
 
 /// Sends "go" to a model with this script, and waits until its turn ends or the session does.
 ///

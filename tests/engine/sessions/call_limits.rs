@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Outcome, Session};
 use recount::simulator::Standing;
-use recount::testing::{ScriptedModel, SurvivingJournal};
+use recount::testing::ScriptedModel;
 use tokio::sync::Notify;
 
 /// A model that makes `calls` calls of a tool in one message.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::store;
 use async_trait::async_trait;
 use recount::live::wire::ServerMessage;
 use recount::prelude::*;
@@ -318,7 +319,7 @@ async fn hook_answers_replay_without_hooks() {
             Some(paid.map(|it| by_hand(it, json!({"paid": true}))).collect())
         })
         .before_tool_response(|responses, _| async { responses });
-    let engine = Engine::builder(directory.path()).agent("a", agent);
+    let engine = store::engine(directory.path()).agent("a", agent);
     let engine = engine.open().await.unwrap();
     let live = engine.session("a").connect().await.unwrap();
     let mut updates = live.subscribe();

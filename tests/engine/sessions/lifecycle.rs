@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use recount::engine::Error;
@@ -15,7 +16,7 @@ use recount::live::{
 };
 use recount::prelude::*;
 use recount::session::{Outcome, Rejection, Seq};
-use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::nothing_left::{assert_nothing_is_left, settle};

@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::surviving::SurvivingJournal;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::Seq;
-use recount::testing::{Life, ManualClock, StuckJournal, SurvivingJournal};
+use recount::testing::{Life, ManualClock, StuckJournal};
 use recount::tool::{Emitted, ToolEvent};
 use serde::{Deserialize, Serialize};
 

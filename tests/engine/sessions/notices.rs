@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::{ConfirmationVerdict, EngineBuilder, FunctionResponse, Ticket};
 use recount::prelude::*;
 use recount::session::OnSettled;
-use recount::testing::{Life, ManualClock, ScriptedModel, StuckJournal, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel, StuckJournal};
 
 const SCRIPT: &str = r#"
 {"on": {"text": "both"}, "once": false, "send": [{"call": [{"id": "c1", "name": "pay"}, {"id": "c2", "name": "order"}]}]}

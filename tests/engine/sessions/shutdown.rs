@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::Clock;
 use recount::journal::BoxFuture;
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::session::{Event, Fact, Observation, Outcome, Seq, Start, Timestamp, ToolPolicy};
-use recount::testing::{ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::Notify;
 
 const SCRIPT: &str = r#"

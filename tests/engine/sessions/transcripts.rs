@@ -1,12 +1,13 @@
 //! A record contains all, some or none of what the user and the model say.
 
+use crate::surviving::SurvivingJournal;
 use recount::engine::{LiveEvent, Transcripts};
 use recount::fixture::Fixture;
 use recount::journal::{block_on, export};
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{Decision, Event, Seq};
-use recount::testing::{Life, ManualClock, ScriptedModel, SurvivingJournal};
+use recount::testing::{Life, ManualClock, ScriptedModel};
 
 const CARD: &str = "4111222233334444";
 const ADDRESS: &str = "ada@example.com";

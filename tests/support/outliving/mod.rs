@@ -7,12 +7,12 @@ use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use recount::journal::{DiskJournal, verify};
 use recount::ledger::Ledger;
 use recount::prelude::*;
 use recount::replay;
+
+use crate::store;
 
 /// The directory with both.
 #[derive(Clone)]
@@ -66,10 +66,7 @@ impl Home {
     /// The ledger and its sessions, after checks that the journal is sound and every session
     /// replays.
     pub(crate) async fn on_record(&self) -> (Ledger, Vec<SessionId>) {
-        let report = verify::directory(self.journal()).unwrap();
-        assert!(report.is_sound(), "{:?}", report.findings);
-        let disk = DiskJournal::open_existing(self.journal()).unwrap();
-        let ledger = Ledger::new(Arc::new(disk));
+        let ledger = Ledger::new(store::sound(self.journal()));
         let mut sessions = Vec::new();
         for session in ledger.sessions().await.unwrap() {
             let replayed = replay::verify(&ledger, session.id).await.unwrap();
