@@ -3,7 +3,8 @@
 The load never stops while faults strike: sessions are opened, calls made, approved and read at
 nodes at random, and tools run. The faults are those of `faults.py`, one a round: a node is killed,
 stopped beyond its lease, or cut from the database in one direction or both; the postmaster is
-killed; a synchronous standby is promoted. Then the nodes become quiet, and in the end:
+killed; a synchronous standby is promoted. Beside them connections are lost all the time
+(`weather.py`). Then the nodes become quiet, and in the end:
 
 * all that was acknowledged is on record, and each session is one sequence (`checker.py`);
 * the tools noted no run that is not on record, and none twice that is not repeatable;
@@ -33,11 +34,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from checker import Evidence, Journal, calls_of, check
 from database import Pair
 from faults import TAKEOVER_S, Scene, fault_of
-from load import Load
-from node import Keeper, Node
 from history import Client, History
+from load import Load
+from node import LEASE_S, Keeper, Node
 from plants import all_found
 from proxy import Proxy
+from weather import Weather
 from witness import Witness, tools_file
 
 NODES = ("a", "b", "c")
@@ -53,12 +55,8 @@ LOOK_S = 1
 # How often each tool is called.
 TOOLS = {"pay": 6, "charge": 6, "check": 3, "pack": 5}
 
-GRACE = "5s"
 
-
-def play(
-    options: argparse.Namespace, scene: Scene, keeper: Keeper, load: Load
-) -> Counter[str]:
+def play(options: argparse.Namespace, scene: Scene, keeper: Keeper, load: Load) -> Counter[str]:
     """Plays all rounds. Returns how often each fault struck."""
     played: Counter[str] = Counter()
     for number in range(options.first, options.first + options.rounds):
@@ -100,9 +98,12 @@ def settled(directory: pathlib.Path, node: Node, address: str, load: Load) -> Ev
         time.sleep(LOOK_S)
 
 
-def verdict(evidence: Evidence, scene: Scene, address: str, load: Load) -> list[str]:
+def verdict(
+    evidence: Evidence, scene: Scene, keeper: Keeper, address: str, load: Load
+) -> list[str]:
     """Returns all violations."""
-    found = load.history.unexpected + check(evidence)
+    found = load.history.unexpected + check(evidence) + keeper.crashes
+    found += [panic for node in scene.nodes for panic in node.panics()]
     found += [f"takeover: {it:.2f} s" for it in scene.takeovers if it > TAKEOVER_S]
     for command in (("replay", address, "--json"), ("verify", address)):
         done = scene.nodes[0].run(*command)
@@ -111,7 +112,7 @@ def verdict(evidence: Evidence, scene: Scene, address: str, load: Load) -> list[
     return found
 
 
-def summary(evidence: Evidence, scene: Scene, keeper: Keeper) -> str:
+def summary(evidence: Evidence, scene: Scene, keeper: Keeper, history: History) -> str:
     """Returns what was done, in numbers."""
     kinds = Counter(it.kind for it in evidence.operations if it.ended is not None)
     unknown = sum(it.ended is None and it.kind != "wait" for it in evidence.operations)
@@ -122,6 +123,7 @@ def summary(evidence: Evidence, scene: Scene, keeper: Keeper) -> str:
     outcomes = Counter(str(it.outcome) for it in calls)
     lines = [
         f"acknowledged: {dict(kinds)}; unknown: {unknown}; sent again: {again} times",
+        f"refused: {dict(history.refused)}",
         f"{sum(evidence.witness.begun.values())} runs of {len(calls)} calls: {dict(outcomes)}",
         f"nodes started again: {dict(keeper.counts)}",
         f"records read meanwhile: {len(evidence.reads)}",
@@ -149,6 +151,11 @@ def main() -> None:
     assert not failures, "\n".join(failures[:20]) + f"\n{len(failures)} violations"
 
 
+def address_of(port: int) -> str:
+    """Returns the address of the journal at a port."""
+    return f"postgres://recount@127.0.0.1:{port}/postgres"
+
+
 def run(options: argparse.Namespace, directory: pathlib.Path) -> list[str]:
     """Runs everything in a directory. Returns the violations."""
     directory.chmod(0o755)
@@ -156,40 +163,46 @@ def run(options: argparse.Namespace, directory: pathlib.Path) -> list[str]:
     witness = directory / "witness"
     witness.touch()
     pair = Pair(directory / "database")
+    proxies = {name: Proxy(pair.primary.port) for name in NODES}
     nodes: list[Node] = []
     keeper: Keeper | None = None
+    weather: Weather | None = None
     try:
-        for name in NODES:
-            proxy, tools = Proxy(pair.primary.port), tools_file(witness)
-            node = Node(options.program.resolve(), directory / name, proxy, tools, GRACE)
-            nodes.append(node)
-            assert node.begin(), f"node {name} did not start"
+        for name, proxy in proxies.items():
+            journal, tools = address_of(proxy.port), tools_file(witness, TOOLS)
+            program = options.program.resolve()
+            nodes.append(Node(program, directory / name, journal, tools, LEASE_S))
+            assert nodes[-1].begin(), f"node {name} did not start"
         history = History(directory / "operations.jsonl")
-        keeper = Keeper(nodes)
+        keeper, weather = Keeper(nodes), Weather(nodes, proxies, options.seed)
         load = Load(nodes, history, TOOLS, options.seed)
         client = Client(nodes, history, options.seed * 1000 + 999)
-        scene = Scene(nodes, pair, client, random.Random(options.seed))
+        scene = Scene(nodes, proxies, pair, client, random.Random(options.seed))
         try:
             played = play(options, scene, keeper, load)
+            weather.close()
             load.quiet()
-            address = f"postgres://recount@127.0.0.1:{pair.primary.port}/postgres"
+            address = address_of(pair.primary.port)
             evidence = settled(directory, nodes[0], address, load)
         finally:
             history.write()
             load.close()
-        failures = verdict(evidence, scene, address, load)
+        failures = verdict(evidence, scene, keeper, address, load)
         print(f"{sum(played.values())} rounds: {dict(played)}")
-        print(summary(evidence, scene, keeper))
+        print(summary(evidence, scene, keeper, history))
+        print(f"disturbed beside the faults: {dict(weather.counts)}")
         if not failures:
             all_found(evidence)
             print("all planted violations found")
         return failures
     finally:
-        if keeper is not None:
-            keeper.close()
+        for watch in (weather, keeper):
+            if watch is not None:
+                watch.close()
         for node in nodes:
             node.kill()
-            node.proxy.close()
+        for proxy in proxies.values():
+            proxy.close()
         pair.stop()
 
 

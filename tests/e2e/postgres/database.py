@@ -93,7 +93,7 @@ class Database:
             **self.options(),
         )
         assert done.returncode == 0, f"{program} {arguments}: {done.stdout}"
-        return done.stdout.strip()
+        return str(done.stdout).strip()
 
     def query(self, statement: str) -> str:
         """Runs a statement of SQL, and returns what it found."""

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 
 from database import Pair
+from history import Client
 from load import answer, make_call, open_session, wait_for
 from node import LEASE_S, Node
-from history import Client
+from proxy import Proxy
 
 # The time from the loss of a node to the approval, and to the end of a call, at another one. A run
 # takes up to 0.3 s.
@@ -20,6 +21,9 @@ RUN_S = 0.3
 
 # The longest time for which the other end of a fault is kept waiting, in seconds.
 LONGER_S = 1.0
+
+# How much shorter than a lease a fault may be that is about as long, in seconds.
+SHORTER_S = 1.0
 
 # The longest time in which the old primary of a promotion still has its clients, in seconds.
 BOTH_S = 1.0
@@ -30,6 +34,8 @@ class Scene:
     """All that faults act on."""
 
     nodes: list[Node]
+    proxies: dict[str, Proxy]
+    """Each between the node of this name and the database."""
     pair: Pair
     client: Client
     random: random.Random
@@ -93,16 +99,37 @@ def stop(scene: Scene) -> None:
     lost(scene, lambda it: send(it, signal.SIGSTOP), lambda it: send(it, signal.SIGCONT))
 
 
+def stop_shortly(scene: Scene) -> None:
+    """Stops a node for about as long as its lease."""
+    victim = scene.random.choice(scene.nodes)
+    with victim.guard:
+        if victim.process is not None:
+            victim.process.send_signal(signal.SIGSTOP)
+            time.sleep(LEASE_S + scene.random.uniform(-SHORTER_S, SHORTER_S / 2))
+            victim.process.send_signal(signal.SIGCONT)
+
+
+def kill_two(scene: Scene) -> None:
+    """Kills two nodes at once, and a third one has the work of all."""
+    for victim in scene.random.sample(scene.nodes, 2):
+        with victim.guard:
+            victim.kill()
+            victim.is_left_alone = True
+    time.sleep(LEASE_S + scene.random.uniform(0, LONGER_S))
+    for node in scene.nodes:
+        node.is_left_alone = False
+
+
 def cut(scene: Scene, *, to_server: bool, to_client: bool) -> None:
     """Cuts a node from the database. What was held back arrives later, or is lost."""
 
     def heal(node: Node) -> None:
         if scene.random.random() < 0.3:
-            node.proxy.reset()
-        node.proxy.release()
+            scene.proxies[node.name].reset()
+        scene.proxies[node.name].release()
 
     def lose(node: Node) -> None:
-        node.proxy.hold(to_server=to_server, to_client=to_client)
+        scene.proxies[node.name].hold(to_server=to_server, to_client=to_client)
 
     lost(scene, lose, heal)
 
@@ -129,6 +156,14 @@ def postmaster(scene: Scene) -> None:
     scene.pair.primary.wait_for_standby()
 
 
+def outage(scene: Scene) -> None:
+    """Kills the database, and starts it again when all leases may have ended."""
+    scene.pair.primary.kill()
+    time.sleep(LEASE_S + scene.random.uniform(-SHORTER_S, LONGER_S))
+    scene.pair.primary.start()
+    scene.pair.primary.wait_for_standby()
+
+
 def promote(scene: Scene) -> None:
     """Kills the primary, and promotes its standby."""
     scene.pair.primary.kill()
@@ -145,16 +180,16 @@ def switch(scene: Scene, both: float) -> None:
     former = scene.pair.promote()
     for node in scene.random.sample(scene.nodes, len(scene.nodes)):
         time.sleep(scene.random.uniform(0, both / len(scene.nodes)))
-        node.proxy.point(scene.pair.primary.port)
+        scene.proxies[node.name].point(scene.pair.primary.port)
     scene.pair.follow(former)
 
 
 # One of each row is played in turn.
 FAULTS: list[list[Callable[[Scene], None]]] = [
-    [kill],
-    [stop],
+    [kill, kill_two],
+    [stop, stop_shortly],
     [cut_both, cut_to_server, cut_to_client],
-    [postmaster],
+    [postmaster, outage],
     [promote, promote_beside],
 ]
 

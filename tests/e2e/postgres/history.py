@@ -6,6 +6,7 @@ only where that is harmless, as with the same key of a call.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import http.client
@@ -54,6 +55,8 @@ class History:
         self.items: list[Operation] = []
         self.unexpected: list[str] = []
         """Responses that no operation should get."""
+        self.refused: collections.Counter[str] = collections.Counter()
+        """The number of refusals after which a request was sent again, by status and code."""
 
     def begin(self, kind: str, request: dict[str, Any]) -> Operation:
         """Notes that an operation is about to be sent for the first time."""
@@ -70,6 +73,12 @@ class History:
         """Notes a response that no operation should get."""
         with self.lock:
             self.unexpected.append(what)
+
+    def refusal(self, told: tuple[int, Any] | None) -> None:
+        """Counts a refusal, or a missing response."""
+        with self.lock:
+            name = "no response" if told is None else f"{told[0]} {(told[1] or {}).get('code')}"
+            self.refused[name] += 1
 
     def write(self) -> None:
         """Writes the file."""
@@ -122,6 +131,7 @@ class Client:
             operation.tries += 1
             told = self.ask(self.random.choice(nodes or self.nodes), "POST", path, body, key)
             if told is None or told[0] >= 500 or told[0] == 429:
+                self.history.refusal(told)
                 time.sleep(AGAIN_S)
                 continue
             status, answer = told
@@ -133,6 +143,7 @@ class Client:
             if answer["code"] not in ELSEWHERE:
                 self.history.surprise(f"{path} {body}: {told}")
                 return False
+            self.history.refusal(told)
             time.sleep(AGAIN_S)
         self.history.surprise(f"given up after {operation.tries} tries: {path} {body}: {told}")
         return False

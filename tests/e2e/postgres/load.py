@@ -14,21 +14,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from node import Node
 from history import Client, History
+from node import Node
 
 # The threads that call, that answer, and that read.
-CALLERS = 4
+CALLERS = 8
 DECIDERS = 2
 READERS = 1
 
 # The sessions that are in use at the same time, and the calls after which one is replaced.
 SESSIONS = 12
-CALLS_PER_SESSION = 12
+CALLS_PER_SESSION = 20
 
 # The longest pauses of a caller, a decider and a reader, in seconds.
-CALL_S = 0.2
-DECIDE_S = 0.15
+CALL_S = 0.1
+DECIDE_S = 0.05
 READ_S = 0.1
 
 # What a person says about a call that was cut off, and how often.
@@ -206,4 +206,3 @@ def wait_for(
         return False
     client.history.acknowledged(operation, told["ended"])
     return True
-

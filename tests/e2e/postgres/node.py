@@ -1,4 +1,4 @@
-"""A node of a shared journal: `recount serve`, which reaches the database through a proxy.
+"""A node of a shared journal: `recount serve`, and its supervisor.
 
 The keeper is its supervisor, as systemd would be: it starts a node again that has ended by itself,
 or that has not been ready for longer than its lease.
@@ -15,7 +15,6 @@ import subprocess
 import threading
 import time
 
-from proxy import Proxy
 from service import Service
 
 LEASE_S = 3
@@ -29,27 +28,28 @@ READY_S = 2
 
 LOOK_S = 0.1
 
+# The exit code of a program whose main thread panicked.
+PANICKED = 101
+
 CONFIG = """\
-journal = "postgres://recount@127.0.0.1:{port}/postgres"
+journal = "{journal}"
 [postgres]
 node = "{name}"
 lease = "{lease}s"
-[limits]
-grace = "{grace}"
 [agents.shop]
 tools = ["tools.toml"]
 """
 
 
 class Node(Service):
-    """A process with a directory of its own, and a proxy between it and the database."""
+    """One process after another in a directory of its own, over a journal of several nodes."""
 
     def __init__(
-        self, program: pathlib.Path, place: pathlib.Path, proxy: Proxy, tools: str, grace: str
+        self, program: pathlib.Path, place: pathlib.Path, journal: str, tools: str, lease_s: int
     ) -> None:
-        self.name, self.proxy = place.name, proxy
+        self.name = place.name
         place.mkdir()
-        config = CONFIG.format(port=proxy.port, name=self.name, lease=LEASE_S, grace=grace)
+        config = CONFIG.format(journal=journal, name=self.name, lease=lease_s)
         super().__init__(program, place, {"recount.toml": config, "tools.toml": tools})
         self.guard = threading.RLock()
         """Held by the thread that starts or ends the process."""
@@ -85,6 +85,11 @@ class Node(Service):
             return http_.getresponse().status == 200
         return False
 
+    def panics(self) -> list[str]:
+        """Returns the panics in the log of all its processes."""
+        lines = (self.directory / "log").read_text().splitlines()
+        return [f"panic: node {self.name}: {it}" for it in lines if "panicked at" in it]
+
 
 class Keeper:
     """Watches nodes in a thread of its own."""
@@ -93,6 +98,8 @@ class Keeper:
         self.nodes = nodes
         self.counts: collections.Counter[str] = collections.Counter()
         """The number of starts, by their cause."""
+        self.crashes: list[str] = []
+        """Ends that no loss of a lease explains."""
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._keep, args=(it,)) for it in nodes]
         for thread in self.threads:
@@ -125,6 +132,8 @@ class Keeper:
             cause = "was not there"
         elif (code := node.process.poll()) is not None:
             cause = f"ended with {code}"
+            if code <= 0 or code == PANICKED:
+                self.crashes.append(f"crash: node {node.name} {cause}")
         elif node.is_ready():
             node.unready_since = None
             return

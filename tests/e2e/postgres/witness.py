@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import pathlib
+from collections.abc import Iterable
 
 # Each run notes its arguments before and after the time that it takes, of 50 to 290 ms.
 TOOL = """\
@@ -27,6 +28,7 @@ TOOLS = {
     "pay": 'confirm = "Pay this order?"\n',
     # Not repeatable.
     "charge": "",
+    "step": "",
     # A person decides about a run that was cut off.
     "check": 'in_doubt = "ask"\n',
     # Repeatable.
@@ -34,12 +36,12 @@ TOOLS = {
 }
 
 # Those that may run twice only if a person said so.
-NOT_REPEATABLE = ("pay", "charge", "check")
+NOT_REPEATABLE = ("pay", "charge", "step", "check")
 
 
-def tools_file(witness: pathlib.Path) -> str:
-    """Returns the file with the tools."""
-    return "".join(TOOL.format(name=it, witness=witness) + more for it, more in TOOLS.items())
+def tools_file(witness: pathlib.Path, names: Iterable[str]) -> str:
+    """Returns the file with some of the tools."""
+    return "".join(TOOL.format(name=it, witness=witness) + TOOLS[it] for it in names)
 
 
 @dataclasses.dataclass
