@@ -20,6 +20,7 @@ killed; a synchronous standby is promoted. Beside them connections are lost all 
 from __future__ import annotations
 
 import argparse
+import functools
 import pathlib
 import random
 import shutil
@@ -32,6 +33,8 @@ from typing import Any
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from checker import Evidence, Journal, calls_of, check
+from claims import TOOLS as CLIENT_TOOLS
+from claims import work
 from database import Pair
 from faults import TAKEOVER_S, Scene, fault_of
 from history import Client, History
@@ -53,7 +56,13 @@ END_S = 60
 LOOK_S = 1
 
 # How often each tool is called.
-TOOLS = {"pay": 6, "charge": 6, "check": 3, "pack": 5}
+TOOLS = {"pay": 6, "charge": 6, "check": 3, "pack": 5, "haul": 3, "fetch": 3}
+
+# Those that nodes run.
+SERVICE_TOOLS = ("pay", "charge", "check", "pack", "sign")
+
+# The programs that run calls of clients.
+WORKERS = 3
 
 
 def play(options: argparse.Namespace, scene: Scene, keeper: Keeper, load: Load) -> Counter[str]:
@@ -142,11 +151,12 @@ def main() -> None:
     parser.add_argument("--keep", type=pathlib.Path, help="where the evidence of a failure goes")
     options = parser.parse_args()
     directory = pathlib.Path(tempfile.mkdtemp())
+    failures = ["it did not come to its end"]
     try:
         failures = run(options, directory)
-        if failures and options.keep:
-            shutil.copytree(directory, options.keep, ignore=shutil.ignore_patterns("data-*"))
     finally:
+        if failures and options.keep:
+            shutil.copytree(directory, options.keep, ignore=shutil.ignore_patterns(".s.*"))
         shutil.rmtree(directory)
     assert not failures, "\n".join(failures[:20]) + f"\n{len(failures)} violations"
 
@@ -169,13 +179,20 @@ def run(options: argparse.Namespace, directory: pathlib.Path) -> list[str]:
     weather: Weather | None = None
     try:
         for name, proxy in proxies.items():
-            journal, tools = address_of(proxy.port), tools_file(witness, TOOLS)
-            program = options.program.resolve()
-            nodes.append(Node(program, directory / name, journal, tools, LEASE_S))
-            assert nodes[-1].begin(), f"node {name} did not start"
+            node = Node(
+                options.program.resolve(),
+                directory / name,
+                address_of(proxy.port),
+                tools=tools_file(witness, SERVICE_TOOLS),
+                client_tools=CLIENT_TOOLS,
+                lease_s=LEASE_S,
+            )
+            nodes.append(node)
+            assert node.begin(), f"node {name} did not start"
         history = History(directory / "operations.jsonl")
         keeper, weather = Keeper(nodes), Weather(nodes, proxies, options.seed)
-        load = Load(nodes, history, TOOLS, options.seed)
+        workers = [functools.partial(work, witness=witness)] * WORKERS
+        load = Load(nodes, history, TOOLS, options.seed, workers)
         client = Client(nodes, history, options.seed * 1000 + 999)
         scene = Scene(nodes, proxies, pair, client, random.Random(options.seed))
         try:

@@ -82,7 +82,12 @@ def check(evidence: Evidence) -> list[str]:
     records = {session: evidence.journal.records(session) for session in evidence.journal.lines}
     found += acknowledgements(evidence.operations, records)
     found += order(evidence.operations)
-    calls = [call for session in records for call in calls_of(session, records[session])]
+    calls: list[Call] = []
+    for session, of_session in records.items():
+        try:
+            calls += calls_of(session, of_session)
+        except KeyError as missing:
+            found.append(f"reference: {session}: a record names {missing}, which is not there")
     found += runs(calls, evidence.witness)
     found += ends(calls)
     for (session, seq), shown in evidence.reads.items():
@@ -149,21 +154,28 @@ def agrees(it: Operation, records: dict[str, list[Record]]) -> bool:
     if record is None:
         return False
     kind, body = record["kind"], record["body"]
-    if it.kind == "open":
-        return bool(kind == "session_opened" and body["agent"] == it.request["agent"])
-    if it.kind == "call":
-        asked = (it.request["tool"], it.request["order"], {"order": it.request["order"]})
-        made = (body.get("name"), body.get("key"), body.get("args"))
-        return kind == "function_call_received" and made == asked
-    if it.kind == "answer":
-        if kind != "confirmation_answered" or body["request"] != it.request["seq"]:
-            return False
-        # Of an earlier answer the refusal tells what it was.
-        told = it.request["body"] if "seq" in it.answer else it.answer
-        return "confirmed" not in told or bool(body.get("confirmed") == told["confirmed"])
-    assert it.kind == "wait", it.kind
-    ended = (kind, body.get("call"), body.get("outcome"))
-    return ended == ("response_issued", it.request["call"], it.answer["outcome"])
+    match it.kind:
+        case "open":
+            same = kind == "session_opened" and body["agent"] == it.request["agent"]
+        case "call":
+            asked = (it.request["tool"], it.request["order"], {"order": it.request["order"]})
+            made = (body.get("name"), body.get("key"), body.get("args"))
+            same = kind == "function_call_received" and made == asked
+        case "answer":
+            # Of an earlier answer the refusal tells what it was.
+            told = it.request["body"] if "seq" in it.answer else it.answer
+            same = kind == "confirmation_answered" and body["request"] == it.request["seq"]
+            same = same and told.get("confirmed") in (None, body.get("confirmed"))
+            same = same and told.get("found") in (None, body.get("found"))
+        case "finish":
+            same = kind in ("tool_returned", "outcome_found")
+            same = same and body["call"] == it.request["call"]
+        case "wait":
+            ended = (kind, body.get("call"), body.get("outcome"))
+            same = ended == ("response_issued", it.request["call"], it.answer["outcome"])
+        case _:
+            same = False
+    return bool(same)
 
 
 def order(operations: list[Operation]) -> Iterator[str]:
@@ -179,7 +191,7 @@ def order(operations: list[Operation]) -> Iterator[str]:
             highest.append(max(highest[-1], seq_of(it)))
         for it in of_session:
             # Others name a record that may be older than the request.
-            appends = it.kind == "call" or (it.kind == "answer" and "seq" in it.answer)
+            appends = it.kind != "wait" and (it.kind == "call" or "seq" in it.answer)
             before = highest[bisect.bisect_left(ends, it.begun)]
             if appends and seq_of(it) <= before:
                 yield f"order: {it} began when the record {before} was acknowledged"

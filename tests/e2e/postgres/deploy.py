@@ -238,8 +238,9 @@ def main() -> None:
         history = History(directory / "operations.jsonl")
         try:
             for node in NODES:
-                program, tools = options.program.resolve(), tools_file(witness, FORMER)
-                nodes.append(Node(program, directory / node, journal, tools, LEASE_S))
+                place, tools = directory / node, tools_file(witness, FORMER)
+                program = options.program.resolve()
+                nodes.append(Node(program, place, journal, tools=tools, lease_s=LEASE_S))
                 assert nodes[-1].begin(), f"node {node} did not start"
             stage = Stage(nodes, history, options.seed)
             play(stage, options, (latter, tools_file(witness, LATTER)))

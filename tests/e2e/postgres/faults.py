@@ -50,7 +50,7 @@ def lost(scene: Scene, lose: Callable[[Node], None], heal: Callable[[Node], None
     running = open_session(scene.client, [victim])
     assert gated, "no session could be opened"
     assert running, "no session could be opened"
-    asked = make_call(scene.client, gated, "pay", [victim])
+    asked = make_call(scene.client, gated, "sign", [victim])
     called = make_call(scene.client, running, "pack", [victim])
     assert asked, "no call could be made"
     assert called, "no call could be made"

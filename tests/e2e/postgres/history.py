@@ -77,8 +77,12 @@ class History:
     def refusal(self, told: tuple[int, Any] | None) -> None:
         """Counts a refusal, or a missing response."""
         with self.lock:
-            name = "no response" if told is None else f"{told[0]} {(told[1] or {}).get('code')}"
-            self.refused[name] += 1
+            if told is None:
+                self.refused["no response"] += 1
+                return
+            status, problem = told[0], told[1] or {}
+            of_another = " of another node" if "owned by" in problem.get("detail", "") else ""
+            self.refused[f"{status} {problem.get('code')}{of_another}"] += 1
 
     def write(self) -> None:
         """Writes the file."""
@@ -118,13 +122,16 @@ class Client:
         operation: Operation,
         path: str,
         body: object,
+        *,
         key: str | None = None,
         nodes: list[Node] | None = None,
+        refused: tuple[str, ...] = WITHDRAWN,
     ) -> bool:
         """Sends an operation to one node after another until it is acknowledged.
 
         A refusal that names the record which decided before is an acknowledgement, too. Returns
-        false if the operation was given up, or is not possible any more.
+        false if the operation was given up, or is not possible any more, as the codes of `refused`
+        say.
         """
         until = time.monotonic() + GIVE_UP_S
         while time.monotonic() < until:
@@ -138,7 +145,7 @@ class Client:
             if status < 300 or answer["code"] == "already-answered":
                 self.history.acknowledged(operation, answer)
                 return True
-            if answer["code"] in WITHDRAWN:
+            if answer["code"] in refused:
                 return False
             if answer["code"] not in ELSEWHERE:
                 self.history.surprise(f"{path} {body}: {told}")

@@ -11,7 +11,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from history import Client, History
@@ -75,7 +75,12 @@ class Load:
     """The threads of the load."""
 
     def __init__(
-        self, nodes: list[Node], history: History, tools: dict[str, int], seed: int
+        self,
+        nodes: list[Node],
+        history: History,
+        tools: dict[str, int],
+        seed: int,
+        further: Sequence[Callable[[Client], Any]],
     ) -> None:
         self.nodes, self.history, self.seed = nodes, history, seed
         self.tools = [name for name, weight in tools.items() for _ in range(weight)]
@@ -84,7 +89,10 @@ class Load:
         self.failures: list[BaseException] = []
         self.shown: dict[tuple[str, int], str] = {}
         """Each record that a reader saw, as canonical JSON."""
-        jobs = [self.call] * CALLERS + [self.decide] * DECIDERS + [self.read] * READERS
+        jobs: list[Callable[[Client], Any]] = (
+            [self.call] * CALLERS + [self.decide] * DECIDERS + [self.read] * READERS
+        )
+        jobs += further
         self.threads = [
             threading.Thread(target=self._run, args=(job, seed * 1000 + number))
             for number, job in enumerate(jobs)
@@ -107,7 +115,7 @@ class Load:
         if self.failures:
             raise self.failures[0]
 
-    def _run(self, job: Callable[[Client], None], seed: int) -> None:
+    def _run(self, job: Callable[[Client], Any], seed: int) -> None:
         client = Client(self.nodes, self.history, seed)
         try:
             while not self.over.is_set() and not (job == self.call and self.is_quiet.is_set()):
@@ -133,10 +141,11 @@ class Load:
         """Answers a request that waits."""
         time.sleep(client.random.uniform(0, DECIDE_S))
         page = client.look("/v1/pending?limit=100")
-        if page is None or not page["items"]:
-            return
-        waiting = client.random.choice(page["items"])["confirmation"]
-        answer_request(client, waiting)
+        listed = [it["confirmation"] for it in page["items"]] if page else []
+        # A fault answers its own.
+        waiting = [it for it in listed if it["tool"] in self.tools]
+        if waiting:
+            answer_request(client, client.random.choice(waiting))
 
     def read(self, client: Client) -> None:
         """Reads a session, whose records must stay what they were."""

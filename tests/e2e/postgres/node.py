@@ -45,12 +45,20 @@ class Node(Service):
     """One process after another in a directory of its own, over a journal of several nodes."""
 
     def __init__(
-        self, program: pathlib.Path, place: pathlib.Path, journal: str, tools: str, lease_s: int
+        self,
+        program: pathlib.Path,
+        place: pathlib.Path,
+        journal: str,
+        *,
+        tools: str,
+        client_tools: str = "",
+        lease_s: int,
     ) -> None:
         self.name = place.name
         place.mkdir()
         config = CONFIG.format(journal=journal, name=self.name, lease=lease_s)
-        super().__init__(program, place, {"recount.toml": config, "tools.toml": tools})
+        files = {"recount.toml": config + client_tools, "tools.toml": tools}
+        super().__init__(program, place, files)
         self.guard = threading.RLock()
         """Held by the thread that starts or ends the process."""
         self.is_left_alone = False

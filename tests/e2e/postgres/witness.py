@@ -26,6 +26,8 @@ parameters = '{{"type": "object"}}'
 TOOLS = {
     # Gated, and not repeatable.
     "pay": 'confirm = "Pay this order?"\n',
+    # The same, for those who watch how long it takes.
+    "sign": 'confirm = "Sign this order?"\n',
     # Not repeatable.
     "charge": "",
     "step": "",
@@ -36,7 +38,7 @@ TOOLS = {
 }
 
 # Those that may run twice only if a person said so.
-NOT_REPEATABLE = ("pay", "charge", "step", "check")
+NOT_REPEATABLE = ("pay", "sign", "charge", "step", "check", "haul")
 
 
 def tools_file(witness: pathlib.Path, names: Iterable[str]) -> str:
