@@ -28,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -191,7 +192,7 @@ def run(options: argparse.Namespace, directory: pathlib.Path) -> list[str]:
             assert node.begin(), f"node {name} did not start"
         history = History(directory / "operations.jsonl")
         keeper, weather = Keeper(nodes), Weather(nodes, proxies, options.seed)
-        workers = [functools.partial(work, witness=witness)] * WORKERS
+        workers: list[Callable[[Client], None]] = [functools.partial(work, witness)] * WORKERS
         load = Load(nodes, history, TOOLS, options.seed, workers)
         client = Client(nodes, history, options.seed * 1000 + 999)
         scene = Scene(nodes, proxies, pair, client, random.Random(options.seed))

@@ -35,12 +35,12 @@ in_doubt = "retry"
 NAMES = ("haul", "fetch")
 
 
-def work(client: Client, witness: pathlib.Path) -> None:
+def work(witness: pathlib.Path, client: Client) -> None:
     """Claims one call at a node, runs it, and reports its result at other ones."""
     claim = f"claim-{uuid.uuid4().hex}"
     body = {"claim": claim, "tools": list(NAMES), "lease_ms": LEASE_MS, "wait": 1}
     told = client.ask(client.random.choice(client.nodes), "POST", "/v1/claims", body)
-    if told is None or told[0] == 204 or told[0] >= 500 or told[0] == 429:
+    if told is None or told[0] in (204, 429) or told[0] >= 500:
         # Without a response the call may be claimed. Its lease ends.
         time.sleep(RUN_S)
         return

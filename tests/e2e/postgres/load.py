@@ -11,7 +11,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from history import Client, History
@@ -80,7 +80,7 @@ class Load:
         history: History,
         tools: dict[str, int],
         seed: int,
-        further: Sequence[Callable[[Client], Any]],
+        further: list[Callable[[Client], None]],
     ) -> None:
         self.nodes, self.history, self.seed = nodes, history, seed
         self.tools = [name for name, weight in tools.items() for _ in range(weight)]
@@ -89,9 +89,7 @@ class Load:
         self.failures: list[BaseException] = []
         self.shown: dict[tuple[str, int], str] = {}
         """Each record that a reader saw, as canonical JSON."""
-        jobs: list[Callable[[Client], Any]] = (
-            [self.call] * CALLERS + [self.decide] * DECIDERS + [self.read] * READERS
-        )
+        jobs = [*[self.call] * CALLERS, *[self.decide] * DECIDERS, *[self.read] * READERS]
         jobs += further
         self.threads = [
             threading.Thread(target=self._run, args=(job, seed * 1000 + number))
@@ -115,7 +113,7 @@ class Load:
         if self.failures:
             raise self.failures[0]
 
-    def _run(self, job: Callable[[Client], Any], seed: int) -> None:
+    def _run(self, job: Callable[[Client], None], seed: int) -> None:
         client = Client(self.nodes, self.history, seed)
         try:
             while not self.over.is_set() and not (job == self.call and self.is_quiet.is_set()):
