@@ -89,8 +89,8 @@ class Load:
         self.failures: list[BaseException] = []
         self.shown: dict[tuple[str, int], str] = {}
         """Each record that a reader saw, as canonical JSON."""
-        jobs = [*[self.call] * CALLERS, *[self.decide] * DECIDERS, *[self.read] * READERS]
-        jobs += further
+        own = [*[self.call] * CALLERS, *[self.decide] * DECIDERS, *[self.read] * READERS]
+        jobs: list[Callable[[Client], None]] = [*own, *further]
         self.threads = [
             threading.Thread(target=self._run, args=(job, seed * 1000 + number))
             for number, job in enumerate(jobs)
