@@ -162,11 +162,14 @@ def agrees(it: Operation, records: dict[str, list[Record]]) -> bool:
             made = (body.get("name"), body.get("key"), body.get("args"))
             same = kind == "function_call_received" and made == asked
         case "answer":
-            # Of an earlier answer the refusal tells what it was.
+            # Of an earlier answer the refusal tells what it was, and of a finding its kind.
             told = it.request["body"] if "seq" in it.answer else it.answer
+            found = body.get("found")
+            if "seq" not in it.answer and found is not None:
+                found = next(iter(found))
             same = kind == "confirmation_answered" and body["request"] == it.request["seq"]
             same = same and told.get("confirmed") in (None, body.get("confirmed"))
-            same = same and told.get("found") in (None, body.get("found"))
+            same = same and told.get("found") in (None, found)
         case "finish":
             same = kind in ("tool_returned", "outcome_found")
             same = same and body["call"] == it.request["call"]

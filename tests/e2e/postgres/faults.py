@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 import signal
@@ -21,6 +22,9 @@ RUN_S = 0.3
 
 # The longest time for which the other end of a fault is kept waiting, in seconds.
 LONGER_S = 1.0
+
+# The time for which nodes hear nothing of the database. They keep their leases.
+UNHEARD_S = 1.4
 
 # How much shorter than a lease a fault may be that is about as long, in seconds.
 SHORTER_S = 1.0
@@ -120,6 +124,29 @@ def kill_two(scene: Scene) -> None:
         node.is_left_alone = False
 
 
+def kill_unheard(scene: Scene) -> None:
+    """Kills a node, and loses the replies of the database when others take its sessions over."""
+    victim, *others = scene.random.sample(scene.nodes, len(scene.nodes))
+    running = open_session(scene.client, [victim])
+    assert running, "no session could be opened"
+    called = make_call(scene.client, running, "pack", [victim])
+    assert called, "no call could be made"
+    with contextlib.ExitStack() as guards:
+        for node in scene.nodes:
+            guards.enter_context(node.guard)
+        victim.kill()
+        victim.is_left_alone = True
+        time.sleep(LEASE_S - scene.random.uniform(0.3, 1.0))
+        for node in others:
+            scene.proxies[node.name].hold(to_server=False, to_client=True)
+        time.sleep(UNHEARD_S)
+        for node in others:
+            scene.proxies[node.name].reset()
+            scene.proxies[node.name].release()
+    until_end(scene.client, running, called, others)
+    victim.is_left_alone = False
+
+
 def cut(scene: Scene, *, to_server: bool, to_client: bool) -> None:
     """Cuts a node from the database. What was held back arrives later, or is lost."""
 
@@ -177,16 +204,18 @@ def promote_beside(scene: Scene) -> None:
 
 def switch(scene: Scene, both: float) -> None:
     """Promotes the standby, leads one node after another to it, and makes a new standby."""
+    scene.client.history.is_split.set()
     former = scene.pair.promote()
     for node in scene.random.sample(scene.nodes, len(scene.nodes)):
         time.sleep(scene.random.uniform(0, both / len(scene.nodes)))
         scene.proxies[node.name].point(scene.pair.primary.port)
+    scene.client.history.is_split.clear()
     scene.pair.follow(former)
 
 
 # One of each row is played in turn.
 FAULTS: list[list[Callable[[Scene], None]]] = [
-    [kill, kill_two],
+    [kill, kill_two, kill_unheard],
     [stop, stop_shortly],
     [cut_both, cut_to_server, cut_to_client],
     [postmaster, outage],

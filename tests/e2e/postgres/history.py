@@ -58,6 +58,9 @@ class History:
         self.refused: collections.Counter[str] = collections.Counter()
         """The number of refusals after which a request was sent again, by status and code."""
 
+        self.is_split = threading.Event()
+        """Set while some nodes read from a primary that was replaced, and miss what is new."""
+
     def begin(self, kind: str, request: dict[str, Any]) -> Operation:
         """Notes that an operation is about to be sent for the first time."""
         made = Operation(kind, request, time.monotonic())
@@ -136,8 +139,9 @@ class Client:
         until = time.monotonic() + GIVE_UP_S
         while time.monotonic() < until:
             operation.tries += 1
+            is_split = self.history.is_split.is_set()
             told = self.ask(self.random.choice(nodes or self.nodes), "POST", path, body, key)
-            if told is None or told[0] >= 500 or told[0] == 429:
+            if told is None or told[0] >= 500 or told[0] == 429 or (is_split and told[0] == 404):
                 self.history.refusal(told)
                 time.sleep(AGAIN_S)
                 continue
@@ -157,8 +161,9 @@ class Client:
 
     def look(self, path: str, nodes: list[Node] | None = None) -> Any | None:
         """Reads from a node at random. `None` if it does not answer."""
+        is_split = self.history.is_split.is_set()
         told = self.ask(self.random.choice(nodes or self.nodes), "GET", path)
-        if told is None or told[0] >= 500 or told[0] == 429:
+        if told is None or told[0] >= 500 or told[0] == 429 or (is_split and told[0] == 404):
             return None
         if told[0] not in (200, 202):
             self.history.surprise(f"GET {path}: {told}")
