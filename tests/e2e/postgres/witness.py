@@ -1,0 +1,65 @@
+"""The tools of the load, and what they note of their runs, outside of the journal."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import pathlib
+from collections.abc import Iterable
+
+# Each run notes its arguments before and after the time that it takes, of 50 to 290 ms.
+TOOL = """\
+[[tool]]
+name = "{name}"
+description = "{name}"
+command = ["sh", "-c", '''
+args=$(cat)
+echo "begin $args" >>"{witness}"
+sleep 0.$(printf %02d $(($$ % 25 + 5)))
+echo "end $args" >>"{witness}"
+echo "$args"
+''']
+parameters = '{{"type": "object"}}'
+"""
+
+# The further lines of each tool. Without `in_doubt`, what was cut off is never run again.
+TOOLS = {
+    # Gated, and not repeatable.
+    "pay": 'confirm = "Pay this order?"\n',
+    # The same, for those who watch how long it takes.
+    "sign": 'confirm = "Sign this order?"\n',
+    # Not repeatable.
+    "charge": "",
+    "step": "",
+    # A person decides about a run that was cut off.
+    "check": 'in_doubt = "ask"\n',
+    # Repeatable.
+    "pack": 'in_doubt = "retry"\n',
+}
+
+# Those that may run twice only if a person said so.
+NOT_REPEATABLE = ("pay", "sign", "charge", "step", "check", "haul")
+
+
+def tools_file(witness: pathlib.Path, names: Iterable[str]) -> str:
+    """Returns the file with some of the tools."""
+    return "".join(TOOL.format(name=it, witness=witness) + TOOLS[it] for it in names)
+
+
+@dataclasses.dataclass
+class Witness:
+    """The number of runs that began and that ended, by order."""
+
+    begun: collections.Counter[str]
+    ended: collections.Counter[str]
+
+    @classmethod
+    def read(cls, path: pathlib.Path) -> Witness:
+        """Reads the notes of all runs."""
+        seen = cls(collections.Counter(), collections.Counter())
+        for line in path.read_text().splitlines():
+            word, _, args = line.partition(" ")
+            order = args.partition('"order":"')[2].partition('"')[0]
+            assert order, f"an unreadable note: {line}"
+            (seen.begun if word == "begin" else seen.ended)[order] += 1
+        return seen
