@@ -73,6 +73,8 @@ class Stage:
         self.over = threading.Event()
         self.steps: list[tuple[float, float]] = []
         """The begin of each step, and the time that it took."""
+        self.last: dict[str, float] = {}
+        """The begin of the last step of each session that has returned."""
 
     def client(self, number: int) -> Client:
         """Returns a client for a thread."""
@@ -102,6 +104,7 @@ class Stage:
                     took = time.monotonic() - begun
                     assert took < END_S, f"step {call} of {session} does not end"
                 self.steps.append((begun, time.monotonic() - begun))
+                self.last[session] = begun
 
     def approve(self, number: int, waiting: dict[str, Any]) -> None:
         """Approves a call."""
@@ -133,6 +136,7 @@ def play(stage: Stage, options: argparse.Namespace, latter: tuple[pathlib.Path, 
     print(f"{len(waiting)} calls wait after {time.monotonic() - begun:.1f} s", flush=True)
     randomness = random.Random(stage.seed)
     randomness.shuffle(waiting)
+    stepped = 0.0
     early = int(len(waiting) * DURING)
     with ThreadPoolExecutor(STEPPERS + OPENERS) as pool:
         jobs = [
@@ -145,7 +149,10 @@ def play(stage: Stage, options: argparse.Namespace, latter: tuple[pathlib.Path, 
             jobs += [pool.submit(give, stage, waiting[:early])]
             ends = deploy(stage.nodes, *latter)
             took = time.monotonic() - deploying
-            time.sleep(STEADY_S)
+            while stepped < took + deploying:
+                assert time.monotonic() < deploying + took + END_S, "a session does not step"
+                time.sleep(STEADY_S)
+                stepped = min(stage.last.get(session, 0.0) for session in sessions)
         for job in jobs:
             job.result()
     report(stage, deploying, took, ends)

@@ -311,4 +311,9 @@ impl Sharing for SurvivingJournal {
     fn lease(&self) -> Result<(), Error> {
         self.journal().sharing().unwrap().lease()
     }
+
+    fn lost(&self) -> BoxFuture<'_, Error> {
+        let journal = self.journal();
+        Box::pin(async move { journal.sharing().unwrap().lost().await })
+    }
 }
