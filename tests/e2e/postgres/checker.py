@@ -219,6 +219,10 @@ def calls_of(session: str, records: list[Record]) -> Iterator[Call]:
                 gates[body["request"]].approved = seq
         elif kind == "call_started":
             calls[body["call"]].started += 1
+        elif kind == "runner_detached":
+            # A node that shuts down says which tools it has not begun.
+            for start in body.get("not_begun", []):
+                calls[start["call"]].started -= 1
         elif kind == "tool_returned":
             calls[body["call"]].response = body.get("response")
         elif kind == "response_issued":
