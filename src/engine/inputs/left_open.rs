@@ -16,8 +16,8 @@ pub(in crate::engine) const KINDS: [OpenKind; 4] = [
     OpenKind::Closing,
 ];
 
-/// What the tasks of this process could not do: a pause holds it, its tool is missing, or the model
-/// cannot be reached.
+/// The work that tasks of this process could not do: a pause holds it, its tool is missing, or the
+/// model cannot be reached.
 ///
 /// Without it, each process would adopt such a session again and again, and so would the others,
 /// with an attempt on record each time. One attempt a process is what a restart makes, too.

@@ -1,7 +1,7 @@
 //! Answers, results and commands from outside, for sessions with and without a task.
 //!
 //! It starts no run of a tool. Read `operation`, then `desk` for a session without a task, and
-//! `desk_turn`, in which an engine chooses between task and desk. `client_*` parse the messages of
+//! `desk_turn`, in which an engine chooses between task and desk. `clients` parses the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
 //! requests, and `leaves` standing leaves; `call_end` reads the outcome of an ended call; `pausing`
 //! is the stop switch; `claims` lets clients run calls; `elsewhere` sends what
@@ -13,8 +13,7 @@ pub(super) mod answering_many;
 pub(super) mod call_end;
 mod cancelling;
 pub(super) mod claims;
-mod client_messages;
-mod client_responses;
+mod clients;
 pub(super) mod closing;
 pub(in crate::engine) mod desk;
 mod desk_turn;

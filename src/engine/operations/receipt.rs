@@ -5,7 +5,7 @@ use crate::control::OnRecord;
 use crate::engine::error::Error;
 use crate::session::{Actor, Event, Observation, Seq, SessionId};
 
-/// What a receipt says before the operation is recorded.
+/// A receipt before its operation is recorded.
 pub(super) struct Receipt {
     on_record: OnRecord,
     /// The part that is read from the record.

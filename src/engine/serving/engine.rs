@@ -83,7 +83,7 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) desk_turns: Arc<tokio::sync::Mutex<()>>,
     /// The due times of sessions without a task.
     pub(in crate::engine) alarm: Arc<Alarm>,
-    /// What ended tasks could not do, in a journal that several processes write.
+    /// The work that ended tasks could not do, in a journal that several processes write.
     pub(super) left_open: Arc<LeftOpen>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The task that takes over sessions of processes that are gone.

@@ -111,6 +111,6 @@ pub(in crate::engine) struct Shared {
     pub(in crate::engine) slots: Slots,
     /// The alarm that wakes the session after its task has ended.
     pub(in crate::engine) alarm: Arc<Alarm>,
-    /// What ended tasks could not do.
+    /// The work that ended tasks could not do.
     pub(in crate::engine) left_open: Arc<LeftOpen>,
 }

@@ -200,8 +200,8 @@ impl SceneJournal {
     }
 }
 
-/// Loads the session from the journal after all checks: the journal is sound, the laws, and that its fold equals the live
-/// session.
+/// Loads the session from the journal after all checks: the journal is sound, the laws hold, and
+/// its fold equals the live session.
 async fn on_record(journal: Arc<dyn Journal>, live: Option<&Session>) -> Session {
     let ledger = Ledger::new(journal.clone());
     assert_lawful(&ledger, first_session()).await;

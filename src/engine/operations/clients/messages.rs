@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
-use super::client_responses::{Meant, Refused};
+use super::responses::{Meant, Refused};
 use crate::adk::{ClientMessage, ClientResponse, RefusedMessage};
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Input, UserText};
@@ -220,7 +220,7 @@ impl Engine {
     }
 
     /// Returns the session's rejection of an unfit answer.
-    pub(super) async fn refused_answer(
+    pub(in crate::engine::operations) async fn refused_answer(
         &self,
         request: RequestId,
         unfit: UnfitAnswer,

@@ -1,6 +1,6 @@
 //! The target of a client's response, found by its id before any part of the message takes effect.
 
-use super::responding::{check_id, foreign_request_about, request_about};
+use super::super::responding::{check_id, foreign_request_about, request_about};
 use crate::adk::{Card, ClientResponse, REQUEST_CONFIRMATION, RefusedMessage, confirmation_from};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;

@@ -1,0 +1,4 @@
+//! The messages of ADK clients: answers and results for several calls at once.
+
+mod messages;
+mod responses;
