@@ -7,6 +7,7 @@
 #![cfg(feature = "testing")]
 #![expect(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a test that meets the impossible must stop"
 )]

@@ -1,12 +1,13 @@
 //! The simulator with one script, an engine with a journal in a store, and clocks that stand still.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use recount::engine::{Error, Listener, Reconnects, Updates};
+use recount::engine::{EngineBuilder, Error, Listener, Reconnects, Updates};
+use recount::journal::Journal;
 use recount::ledger::{Ledger, Recorded};
 use recount::live::Endpoint;
 use recount::prelude::*;
@@ -19,7 +20,8 @@ use crate::faults::steps::Step;
 use crate::faults::till::{Till, first_session};
 use crate::journal::assert_lawful;
 use crate::nothing_left::{assert_nothing_is_left, settle};
-use crate::store;
+use crate::surviving::SurvivingJournal;
+use crate::{schema, store};
 
 /// The time in which the service must answer a setup.
 pub(crate) const SETUP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -50,8 +52,9 @@ pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
         .await
         .unwrap();
     let (url, till) = (simulator.url(), Till::default());
-    let (clock, journal) = (ManualClock::new(), tempfile::tempdir().unwrap());
-    let engine = store::engine(journal.path())
+    let (clock, journal) = (ManualClock::new(), SceneJournal::new());
+    let engine = journal
+        .engine()
         .clock(clock.clone())
         .agent("support", agent(name, &till, &url));
     let engine = engine.open().await.unwrap();
@@ -77,7 +80,7 @@ pub(crate) async fn play(name: &str, steps: &[Step]) -> String {
     }
     scene.till.look_away();
     let live = ended.as_ref().ok();
-    let session = on_record(journal.path(), live).await;
+    let session = on_record(journal.closed(), live).await;
     assert_eq!(
         scene.till.unrecorded(),
         [""; 0],
@@ -163,10 +166,43 @@ fn agent(name: &str, till: &Till, url: &str) -> Agent {
     }
 }
 
+/// The journal of a scene: a directory, or a schema whose appends block. An append of either takes
+/// no time that another task could see, so a scene has one course.
+enum SceneJournal {
+    Directory(tempfile::TempDir),
+    Schema(Arc<SurvivingJournal>),
+}
+
+impl SceneJournal {
+    fn new() -> SceneJournal {
+        if schema::is_chosen() {
+            return SceneJournal::Schema(SurvivingJournal::new());
+        }
+        SceneJournal::Directory(tempfile::tempdir().unwrap())
+    }
+
+    fn engine(&self) -> EngineBuilder {
+        match self {
+            SceneJournal::Directory(directory) => Engine::builder(directory.path()),
+            SceneJournal::Schema(journal) => Engine::in_memory().journal(journal.clone()),
+        }
+    }
+
+    /// The journal, once its engine has closed it and it was found to be sound.
+    fn closed(&self) -> Arc<dyn Journal> {
+        match self {
+            SceneJournal::Directory(directory) => store::sound(directory.path()),
+            SceneJournal::Schema(journal) => {
+                store::assert_sound(&**journal);
+                journal.clone()
+            }
+        }
+    }
+}
+
 /// Loads the session from the journal after all checks: the journal is sound, the laws, and that its fold equals the live
 /// session.
-async fn on_record(path: &Path, live: Option<&Session>) -> Session {
-    let journal = store::sound(path);
+async fn on_record(journal: Arc<dyn Journal>, live: Option<&Session>) -> Session {
     let ledger = Ledger::new(journal.clone());
     assert_lawful(&ledger, first_session()).await;
     let loaded = ledger.load(first_session()).await.unwrap();

@@ -15,7 +15,7 @@ use crate::schema::{self, Schema};
 pub(crate) fn engine(path: impl Into<PathBuf>) -> EngineBuilder {
     let path = path.into();
     if schema::is_chosen() {
-        return Engine::in_memory().journal(open(&path));
+        return Engine::in_memory().journal(open(&path)).control(path);
     }
     Engine::builder(path)
 }
@@ -37,11 +37,16 @@ pub(crate) fn sound(path: impl AsRef<Path>) -> Arc<dyn Journal> {
         return open(path);
     }
     let journal = open(path);
+    assert_sound(&*journal);
+    journal
+}
+
+/// Asserts that all of a journal is sound.
+pub(crate) fn assert_sound(journal: &dyn Journal) {
     let mut exported = Vec::new();
-    block_on(export(&*journal, None, &mut exported)).unwrap();
+    block_on(export(journal, None, &mut exported)).unwrap();
     let report = verify::export(&exported[..]).unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
-    journal
 }
 
 /// The schema of a directory, by its name.
