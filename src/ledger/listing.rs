@@ -15,6 +15,10 @@ use crate::session::{
 /// The number of entries read at a time.
 const PAGE: usize = 512;
 
+/// The number of open items read at a time. An item is small, and a page from a database costs a
+/// round trip.
+const ITEMS: usize = 4096;
+
 /// A session in a listing. In JSON, its id has the key `session`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
@@ -178,7 +182,7 @@ impl Ledger {
         last: Option<&OpenItem>,
     ) -> Result<Vec<OpenItem>, Error> {
         let after = last.map(|it| (it.session, it.item));
-        Ok(self.journal().open_work(after, PAGE).await?)
+        Ok(self.journal().open_work(after, ITEMS).await?)
     }
 
     /// Returns all open items of these kinds.
@@ -190,7 +194,7 @@ impl Ledger {
         let mut items: Vec<OpenItem> = Vec::new();
         loop {
             let after = items.last().map(|it| (it.session, it.item));
-            let page = self.journal().open_work_of_kinds(&kinds, after, PAGE);
+            let page = self.journal().open_work_of_kinds(&kinds, after, ITEMS);
             let page = page.await?;
             if page.is_empty() {
                 return Ok(items);

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deadpool_postgres::Object;
 use recount_journal::{Error, Hash, Head};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::error::failed;
+use crate::server::query;
 
 /// The content of a notification that sessions are free, or that the journal's own stream has a new
 /// record. The notification of any other commit is empty.
@@ -74,7 +76,7 @@ impl Claims {
 /// Makes a node the owner of streams whose owners released them, or whose owners' leases have
 /// ended. Returns the epochs of those that it owns now.
 pub(crate) async fn claim(
-    client: &Client,
+    client: &Object,
     schema: &str,
     sessions: &[Uuid],
     node: Uuid,
@@ -96,14 +98,13 @@ pub(crate) async fn claim(
              OR o.until IS NULL OR o.until <= clock_timestamp())
          RETURNING h.session, h.epoch"
     );
-    let rows = client.query(&update, &[&sessions, &node]).await;
-    let rows = rows.map_err(failed("claim sessions"))?;
+    let rows = query(client, "claim sessions", &update, &[&sessions, &node]).await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// Returns the name of the node that owns a stream, if its lease is valid.
 pub(crate) async fn owner(
-    client: &Client,
+    client: &Object,
     schema: &str,
     session: Uuid,
 ) -> Result<Option<String>, Error> {
@@ -111,14 +112,13 @@ pub(crate) async fn owner(
         "SELECT n.name FROM {schema}.head h JOIN {schema}.node n ON n.id = h.owner
          WHERE h.session = $1 AND n.until > clock_timestamp()"
     );
-    let row = client.query_opt(&select, &[&session]).await;
-    let row = row.map_err(failed("find the owner of a session"))?;
-    Ok(row.map(|row| row.get(0)))
+    let rows = query(client, "find the owner of a session", &select, &[&session]).await?;
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// Returns streams that need a node and have none.
 pub(crate) async fn unowned(
-    client: &Client,
+    client: &Object,
     schema: &str,
     sought: OwnedSearch,
 ) -> Result<Vec<Uuid>, Error> {
@@ -141,10 +141,9 @@ pub(crate) async fn unowned(
         after,
         limit,
     } = sought;
-    let rows = client
-        .query(&select, &[&kinds, &due_us, &flags, &after, &limit])
-        .await;
-    let rows = rows.map_err(failed("find sessions without an owner"))?;
+    let doing = "find sessions without an owner";
+    let parameters: [&(dyn ToSql + Sync); 5] = [&kinds, &due_us, &flags, &after, &limit];
+    let rows = query(client, doing, &select, &parameters).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -159,7 +158,7 @@ pub(crate) struct OwnedSearch {
 
 /// Gives up a stream, so that another node can claim it at once.
 pub(crate) async fn release(
-    client: &Client,
+    client: &Object,
     (schema, channel): (&str, &str),
     (session, epoch): (Uuid, i64),
     node: Uuid,
@@ -170,10 +169,8 @@ pub(crate) async fn release(
              WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM released"
     );
-    let update = client
-        .query(&update, &[&session, &node, &epoch, &channel])
-        .await;
-    update.map_err(failed("release a session"))?;
+    let parameters: [&(dyn ToSql + Sync); 4] = [&session, &node, &epoch, &channel];
+    query(client, "release a session", &update, &parameters).await?;
     Ok(())
 }
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use deadpool_postgres::Object;
 use recount_journal::{Asked, Error};
-use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::claims::{FREE, unsigned};
-use crate::error::failed;
+use crate::server::query;
 
 /// The maximum number of requests that a node takes at a time.
 const PAGE: usize = 64;
@@ -17,7 +18,7 @@ pub(crate) type Names<'n> = (&'n str, &'n str);
 
 /// Stores a request, and removes old ones of the same stream.
 pub(crate) async fn ask(
-    client: &Client,
+    client: &Object,
     (schema, channel): Names<'_>,
     session: Uuid,
     (request, within): (&str, Duration),
@@ -33,17 +34,15 @@ pub(crate) async fn ask(
          SELECT pg_notify($4, '{FREE}') FROM asked"
     );
     let within = within.as_secs_f64();
-    let insert = client
-        .query(&insert, &[&session, &id, &request, &channel, &within])
-        .await;
-    insert.map_err(failed("ask the owner of a session"))?;
+    let parameters: [&(dyn ToSql + Sync); 5] = [&session, &id, &request, &channel, &within];
+    query(client, "ask the owner of a session", &insert, &parameters).await?;
     Ok(id)
 }
 
 /// Takes the requests to the streams of a node that no other living node has taken. Its own that
 /// are not under way are taken again: the answer to the last statement was lost.
 pub(crate) async fn asked(
-    client: &Client,
+    client: &Object,
     schema: &str,
     node: Uuid,
     under_way: &[Uuid],
@@ -61,8 +60,7 @@ pub(crate) async fn asked(
          RETURNING c.session, c.id, c.request, c.done,
              (extract(epoch FROM c.at) * 1000000)::bigint"
     );
-    let rows = client.query(&update, &[&node, &under_way]).await;
-    let rows = rows.map_err(failed("take requests"))?;
+    let rows = query(client, "take requests", &update, &[&node, &under_way]).await?;
     let asked = rows.iter().map(|row| Asked {
         session: row.get(0),
         id: row.get(1),
@@ -75,7 +73,7 @@ pub(crate) async fn asked(
 
 /// Stores the reply to a request, or puts the request back without one.
 pub(crate) async fn reply(
-    client: &Client,
+    client: &Object,
     (schema, channel): Names<'_>,
     (session, id, node): (Uuid, Uuid, Uuid),
     reply: Option<&str>,
@@ -87,16 +85,14 @@ pub(crate) async fn reply(
              WHERE session = $1 AND id = $2 AND taker = $5 AND reply IS NULL RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM replied"
     );
-    let update = client
-        .query(&update, &[&session, &id, &reply, &channel, &node])
-        .await;
-    update.map_err(failed("reply to a request"))?;
+    let parameters: [&(dyn ToSql + Sync); 5] = [&session, &id, &reply, &channel, &node];
+    query(client, "reply to a request", &update, &parameters).await?;
     Ok(())
 }
 
 /// Returns the reply to a request, if it has one, and removes both: they are in clear here.
 pub(crate) async fn replied(
-    client: &Client,
+    client: &Object,
     schema: &str,
     (session, id): (Uuid, Uuid),
 ) -> Result<Option<String>, Error> {
@@ -104,19 +100,19 @@ pub(crate) async fn replied(
         "DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND reply IS NOT NULL
          RETURNING reply"
     );
-    let row = client.query_opt(&select, &[&session, &id]).await;
-    let row = row.map_err(failed("read a reply"))?;
-    Ok(row.and_then(|row| row.get(0)))
+    let rows = query(client, "read a reply", &select, &[&session, &id]).await?;
+    Ok(rows.first().and_then(|row| row.get(0)))
 }
 
 /// Removes a request that no node has taken. Returns false if one has.
 pub(crate) async fn withdraw(
-    client: &Client,
+    client: &Object,
     schema: &str,
     (session, id): (Uuid, Uuid),
 ) -> Result<bool, Error> {
-    let delete =
-        format!("DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND taker IS NULL");
-    let delete = client.execute(&delete, &[&session, &id]).await;
-    Ok(delete.map_err(failed("withdraw a request"))? == 1)
+    let delete = format!(
+        "DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND taker IS NULL RETURNING 1"
+    );
+    let rows = query(client, "withdraw a request", &delete, &[&session, &id]).await?;
+    Ok(!rows.is_empty())
 }

@@ -8,11 +8,10 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::claims::{signed, unsigned};
-use crate::error::failed;
 use crate::news::News;
 use crate::reading::divided;
 use crate::sequencer::Sequencer;
-use crate::server::Server;
+use crate::server::{Server, query};
 
 /// The commits that are read at a time.
 const PAGE: usize = 256;
@@ -93,10 +92,7 @@ impl Commits {
              JOIN {schema}.append a ON a.session = u.session AND a.first = u.first
              ORDER BY b.position, u.n"
         );
-        let doing = || failed("read commits");
-        let select = client.prepare_cached(&select).await.map_err(doing())?;
-        let rows = client.query(&select, &[&signed(position)]).await;
-        let rows = rows.map_err(doing())?;
+        let rows = query(&client, "read commits", &select, &[&signed(position)]).await?;
         let mut commits: Vec<Commit> = Vec::new();
         for row in rows {
             let position = unsigned(row.get(0));

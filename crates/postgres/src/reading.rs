@@ -8,8 +8,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::claims::{hash, signed, unsigned};
-use crate::error::failed;
-use crate::server::Server;
+use crate::server::{Server, query};
 
 /// The columns of an open item, in the order of [`item`].
 const ITEM: &str = "session, item, kind, since_us, deadline_us, request, flags";
@@ -247,14 +246,7 @@ impl Reading {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
         let client = self.server.reader().await?;
-        let statement = client
-            .prepare_cached(statement)
-            .await
-            .map_err(failed(doing))?;
-        client
-            .query(&statement, parameters)
-            .await
-            .map_err(failed(doing))
+        query(&client, doing, statement, parameters).await
     }
 }
 

@@ -9,7 +9,8 @@ use deadpool_postgres::{
 use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 
 use crate::address::Address;
 use crate::claims::FREE;
@@ -149,6 +150,20 @@ impl Server {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Runs a statement that each connection for reads parses once. `doing` is for the error, such as
+/// "read records".
+pub(crate) async fn query(
+    client: &Object,
+    doing: &str,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, Error> {
+    let statement = client.prepare_cached(statement).await;
+    let statement = statement.map_err(failed(doing))?;
+    let rows = client.query(&statement, parameters).await;
+    rows.map_err(failed(doing))
 }
 
 impl Drop for Server {
