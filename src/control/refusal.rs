@@ -43,6 +43,9 @@ pub struct Refusal {
     /// True if the matter is still undecided, so another answer may count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_open: bool,
+    /// True if the request expired, and its call runs without an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
     /// The request to answer instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<RequestId>,
@@ -72,6 +75,7 @@ impl Refusal {
             by: None,
             until: None,
             leaves_open: false,
+            goes_on: false,
             instead: None,
         }
     }
@@ -102,8 +106,11 @@ impl Refusal {
                 refusal.at_us = Some(pause.since);
                 refusal.by = Some(pause.by.clone());
             }
-            Rejection::RequestExpired { at, goes_on: _ }
-            | Rejection::RequestWithdrawn { at, .. }
+            Rejection::RequestExpired { at, goes_on } => {
+                refusal.at = Some(*at);
+                refusal.goes_on = *goes_on;
+            }
+            Rejection::RequestWithdrawn { at, .. }
             | Rejection::CallSettled { at, .. }
             | Rejection::AlreadyApproved { at }
             | Rejection::OtherContent { at } => {

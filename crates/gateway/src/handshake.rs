@@ -21,8 +21,9 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::{ClientAddress, Refused};
-use crate::outages::Outages;
+use crate::outages::{KeyOf, Outages};
 use crate::relay::{Client, Halves, Relay, Request, Shared};
+use crate::settings::Credentials;
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
 
@@ -73,7 +74,11 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     let url = target.url(settings, request.uri().query());
     let headers = target::headers(request.headers(), settings);
     let vendor = upstream::connect(&url, headers).await;
-    inner.outages.note(&asked.endpoint, &vendor);
+    let key_of = match settings.credentials {
+        Credentials::PassThrough => KeyOf::Client,
+        Credentials::Tokens { .. } => KeyOf::Gateway,
+    };
+    inner.outages.note(&asked.endpoint, key_of, &vendor);
     let vendor = match vendor {
         Ok(vendor) => vendor,
         Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),

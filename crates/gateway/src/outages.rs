@@ -30,6 +30,13 @@ struct Outage {
     is_told: bool,
 }
 
+/// The owner of the key with which the vendor is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyOf {
+    Client,
+    Gateway,
+}
+
 /// A line about a vendor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
@@ -41,15 +48,8 @@ enum Line {
 
 impl Outages {
     /// Notes an attempt to reach the vendor at this address, and logs it if a line is due.
-    pub(crate) fn note(&self, endpoint: &str, attempt: &Result<Vendor, Unreached>) {
-        let failure = match attempt {
-            Ok(_) => None,
-            // The vendor is there, and refuses this client.
-            Err(Unreached::Refused(status)) if !status.is_server_error() => None,
-            Err(Unreached::Refused(status)) => Some(format!("it answered {status}")),
-            Err(Unreached::TimedOut) => Some("it did not complete the handshake".to_owned()),
-            Err(Unreached::Failed(error)) => Some(error.clone()),
-        };
+    pub(crate) fn note(&self, endpoint: &str, key: KeyOf, attempt: &Result<Vendor, Unreached>) {
+        let failure = attempt.as_ref().err().and_then(|it| failure(it, key));
         let line = self.line(endpoint, failure.is_some(), Instant::now());
         match (line, failure) {
             (Some(Line::Down { attempts }), Some(error)) => {
@@ -85,6 +85,22 @@ impl Outages {
     }
 }
 
+/// The reason why the vendor cannot be reached. `None` if it refuses the client alone.
+fn failure(unreached: &Unreached, key: KeyOf) -> Option<String> {
+    match (unreached, key) {
+        (Unreached::Refused(status), _) if status.is_server_error() => {
+            Some(format!("it answered {status}"))
+        }
+        // It refuses every client in the same way.
+        (Unreached::Refused(status), KeyOf::Gateway) => {
+            Some(format!("it answered {status} to the gateway's own key"))
+        }
+        (Unreached::Refused(_), KeyOf::Client) => None,
+        (Unreached::TimedOut, _) => Some("it did not complete the handshake".to_owned()),
+        (Unreached::Failed(error), _) => Some(error.clone()),
+    }
+}
+
 impl Outage {
     fn failed(&mut self, now: Instant) -> Option<Line> {
         self.since.get_or_insert(now);
@@ -114,6 +130,8 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -127,6 +145,14 @@ mod tests {
             Some((at, line?))
         });
         lines.collect()
+    }
+
+    #[test]
+    fn refusal_is_a_failure_for_the_gateways_own_key_alone() {
+        let refused = Unreached::Refused(StatusCode::UNAUTHORIZED);
+        assert_eq!(failure(&refused, KeyOf::Client), None);
+        let told = failure(&refused, KeyOf::Gateway).unwrap_or_default();
+        assert!(told.contains("401"), "{told}");
     }
 
     #[test]

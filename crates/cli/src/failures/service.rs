@@ -101,6 +101,9 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             };
             format!("the request was {said} {}", acted("by", by))
         }
+        (_, _, "request_expired") if refusal.goes_on => {
+            "the request expired without an answer, so its call runs".to_owned()
+        }
         (_, _, "request_expired") => {
             "the request expired without an answer, so it was denied".to_owned()
         }
@@ -155,4 +158,26 @@ fn advice(refusal: &Refusal) -> String {
         _ => "nothing was changed",
     };
     text.to_owned()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expired_request_whose_call_runs_is_not_called_denied() {
+        let expired = |goes_on: &str| {
+            let session = "0199a000-0000-7000-8000-000000000000";
+            let refusal = format!(
+                r#"{{"code":"request_expired","text":"it expired","session":"{session}","at":9{goes_on}}}"#
+            );
+            let refusal: Refusal = serde_json::from_str(&refusal).unwrap();
+            refused(&refusal).what
+        };
+        let runs = expired(r#","goes_on":true"#);
+        assert!(runs.contains("so its call runs"), "{runs}");
+        let denied = expired("");
+        assert!(denied.contains("so it was denied"), "{denied}");
+    }
 }

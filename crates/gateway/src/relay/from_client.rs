@@ -115,25 +115,32 @@ impl Relay {
         let mut acts = Vec::new();
         let unknown = self.calls.answered(message, &divided, &mut acts);
         self.perform(acts);
-        for response in unknown {
-            self.late(&response);
+        let late = unknown.into_iter().map(|it| self.late(&it));
+        // A message may have any number of them.
+        let dropped = late.filter(|is_known| !is_known).count();
+        if dropped > 0 {
+            let session = self.session.map(tracing::field::display);
+            tracing::warn!(
+                session,
+                dropped,
+                "a client answered calls that it does not have"
+            );
         }
         None
     }
 
-    /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
-    /// the client does not have them.
-    fn late(&mut self, response: &Response<'_>) {
+    /// Reports the answer to a call of an earlier connection. Returns false for any other call:
+    /// the client does not have it.
+    fn late(&mut self, response: &Response<'_>) -> bool {
         let held = self.session.zip(response.id.as_deref());
         let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
         let Some(key) = key else {
-            let tool = response.name.as_deref().unwrap_or_default();
-            tracing::warn!(tool, "a client answered a call that it does not have");
-            return;
+            return false;
         };
         let json = Json::parse(response.response.unwrap_or("{}"));
         let response = json.unwrap_or_else(|_| Json::empty_object());
         self.report(Report::Late { key, response });
+        true
     }
 }
 
