@@ -156,8 +156,8 @@ const PARTS: &[Part] = &[
         order: &[
             "error",
             "address",
-            "claims",
             "server",
+            "claims",
             "schema",
             "settings",
             "lease",

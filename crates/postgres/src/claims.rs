@@ -9,11 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::server::query;
-
-/// The content of a notification that sessions are free, or that the journal's own stream has a new
-/// record. The notification of any other commit is empty.
-pub(crate) const FREE: &str = "free";
+use crate::server::{FREE, query};
 
 /// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
 /// refuses an append with an older one.

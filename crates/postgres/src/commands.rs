@@ -7,8 +7,8 @@ use recount_journal::{Asked, Error};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::claims::{FREE, unsigned};
-use crate::server::query;
+use crate::claims::unsigned;
+use crate::server::{FREE, query};
 
 /// The maximum number of requests that a node takes at a time.
 const PAGE: usize = 64;

@@ -8,9 +8,8 @@ use tokio::sync::watch;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-use crate::claims::FREE;
 use crate::error::{error_text, failed};
-use crate::server::Server;
+use crate::server::{FREE, Server};
 
 /// The parts of a lease: it is renewed when one of them has passed.
 const PARTS: u32 = 4;

@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio_postgres::Client;
 
-use crate::claims::FREE;
 use crate::error::error_text;
-use crate::server::Server;
+use crate::server::{FREE, Server};
 
 /// The time after which a waiting task looks again, should a notification be lost.
 const LOOK_AFTER: Duration = Duration::from_secs(1);

@@ -13,8 +13,11 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 
 use crate::address::Address;
-use crate::claims::FREE;
 use crate::error::{failed, failed_for};
+
+/// The content of a notification that sessions are free, or that the journal's own stream has a new
+/// record. The notification of any other commit is empty.
+pub(crate) const FREE: &str = "free";
 
 /// The connections for reads.
 const READERS: usize = 8;

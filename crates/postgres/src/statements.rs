@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Statement};
 
-use crate::claims::FREE;
-use crate::server::SETTINGS;
+use crate::server::{FREE, SETTINGS};
 
 /// The parts of a statement. A part that a batch does not need would cost it the start of its plan,
 /// about a tenth of an append alone (bench `postgres`, append, 2026-11-29).
