@@ -53,6 +53,7 @@ class Call:
     tool: str
     order: str
     started: int = 0
+    """The number of starts, without those whose tool had not begun and never will."""
     again: int = 0
     """The number of times that a person had it run again, when it was in doubt."""
     approved: int | None = None
@@ -219,9 +220,11 @@ def calls_of(session: str, records: list[Record]) -> Iterator[Call]:
                 gates[body["request"]].approved = seq
         elif kind == "call_started":
             calls[body["call"]].started += 1
-        elif kind == "runner_detached":
-            # A node that shuts down says which tools it has not begun.
-            for start in body.get("not_begun", []):
+        elif kind == "claim_ended" and body.get("not_begun"):
+            calls[body["call"]].started -= 1
+        elif body.get("not_begun"):
+            # The tools of these starts never run: the node ended before.
+            for start in body["not_begun"]:
                 calls[start["call"]].started -= 1
         elif kind == "tool_returned":
             calls[body["call"]].response = body.get("response")

@@ -232,6 +232,7 @@ def main() -> None:
     parser.add_argument("--approvals", type=int, default=1000)
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=pathlib.Path, help="where the evidence of a failure goes")
     options = parser.parse_args()
     server = os.environ["RECOUNT_TEST_POSTGRES"]
     journal = f"{server}{'&' if '?' in server else '?'}schema=deploy_{uuid.uuid4().hex}"
@@ -260,6 +261,8 @@ def main() -> None:
             done = nodes[0].run(*command)
             if done.returncode != 0:
                 found.append(done.stdout + done.stderr)
+        if found and options.keep:
+            shutil.copytree(directory, options.keep)
     assert not found, "\n".join(found[:20]) + f"\n{len(found)} violations"
 
 

@@ -7,13 +7,15 @@ import dataclasses
 import pathlib
 from collections.abc import Iterable
 
-# Each run notes its arguments before and after the time that it takes, of 50 to 290 ms.
+# Each run notes its arguments before and after the time that it takes, of 50 to 290 ms. A node that
+# is killed between the start of the program and its arguments leaves a run that does nothing.
 TOOL = """\
 [[tool]]
 name = "{name}"
 description = "{name}"
 command = ["sh", "-c", '''
 args=$(cat)
+[ -n "$args" ] || exit 1
 echo "begin $args" >>"{witness}"
 sleep 0.$(printf %02d $(($$ % 25 + 5)))
 echo "end $args" >>"{witness}"
