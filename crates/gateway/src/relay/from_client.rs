@@ -121,19 +121,20 @@ impl Relay {
         None
     }
 
-    /// Reports the answer to a call of an earlier connection. Answers to other calls are dropped:
-    /// the client does not have them.
+    /// Reports the answer to a call of an earlier connection. The session drops answers to other
+    /// calls: the client does not have them.
     fn late(&mut self, response: &Response<'_>) {
-        let held = self.session.zip(response.id.as_deref());
-        let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
-        let Some(key) = key else {
-            let tool = response.name.as_deref().unwrap_or_default();
+        let tool = response.name.as_deref().unwrap_or_default();
+        let Some(id) = response.id.as_deref() else {
             tracing::warn!(tool, "a client answered a call that it does not have");
             return;
         };
         let json = Json::parse(response.response.unwrap_or("{}"));
-        let response = json.unwrap_or_else(|_| Json::empty_object());
-        self.report(Report::Late { key, response });
+        self.report(Report::Late {
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            response: json.unwrap_or_else(|_| Json::empty_object()),
+        });
     }
 }
 
