@@ -97,9 +97,10 @@ impl End {
         };
         let close = |code, reason| Last::Close(Some(of(code, reason)));
         match self {
-            End::Client(frame) | End::Vendor(frame) => {
-                (Last::Close(frame.clone().map(passing)), Last::Close(frame.map(passing)))
-            }
+            End::Client(frame) | End::Vendor(frame) => (
+                Last::Close(frame.clone().map(passing)),
+                Last::Close(frame.map(passing)),
+            ),
             End::ClientLost(_) => (Last::Dropped, close(CloseCode::Away, "the client is gone")),
             End::VendorLost(_) => (Last::Dropped, Last::Dropped),
             End::Own(code, reason) => (close(code, reason), close(CloseCode::Normal, "")),
