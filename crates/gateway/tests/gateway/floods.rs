@@ -155,7 +155,10 @@ async fn pings_are_answered_while_a_call_is_held() {
 
 #[tokio::test]
 async fn declarations_of_a_client_are_bounded_in_number_and_bytes() {
-    let function = |name: usize, bytes: usize| json!({"name": format!("f{name}"), "description": "d".repeat(bytes)});
+    let function = |name: usize, bytes: usize| {
+        let (name, description) = (format!("f{name}"), "d".repeat(bytes));
+        json!({"name": name, "description": description})
+    };
     let mut bench = Bench::start().await;
     for (functions, bytes, refused) in [
         (1_024, 1, None),
