@@ -127,9 +127,12 @@ fn told(kind: &str, body: &Value) -> Option<String> {
         CALLS_PASSED => {
             let gap = PassedCalls::deserialize(body).ok()?;
             let (since, until) = (moment::spelled(gap.since), moment::spelled(gap.until));
-            let calls = gap.calls;
+            let calls = match gap.calls {
+                1 => "1 call".to_owned(),
+                calls => format!("{calls} calls"),
+            };
             Some(format!(
-                "{calls} calls passed a gateway unrecorded, from {since} to {until}"
+                "{calls} passed a gateway unrecorded, from {since} to {until}"
             ))
         }
         PAUSED | UNPAUSED => {
@@ -228,6 +231,9 @@ mod tests {
             passed
                 .is_some_and(|it| it.starts_with("3 calls passed a gateway unrecorded, from 1970"))
         );
+        let one = json!({"calls": 1, "since_us": 0, "until_us": 1_000_000});
+        let passed = told("calls_passed", &one);
+        assert!(passed.is_some_and(|it| it.starts_with("1 call passed a gateway")));
         let later = told("journal_moved", &json!({"session": "7"}));
         assert!(later.is_some_and(|it| it.ends_with(r#"{"session":"7"}"#)));
     }

@@ -1,6 +1,5 @@
 //! The handshake of a client: who it is, what it asks for, and the answer.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,16 +21,11 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::entrance::{ClientAddress, Refused};
 use crate::outages::{KeyOf, Outages};
+use crate::own_values::OwnValues;
 use crate::relay::{Client, Halves, Relay, Request, Shared};
 use crate::settings::Credentials;
 use crate::target::{self, Target};
 use crate::upstream::{self, Unreached};
-
-/// The begin of the headers with labels.
-const LABEL: &str = "x-recount-label-";
-
-/// The maximum number of labels that a client may set.
-const LABELS_MAX: usize = 32;
 
 /// The gateway as its handshakes and relays see it.
 pub(crate) struct Inner {
@@ -119,9 +113,14 @@ async fn asked(
         .admit(credential.as_deref(), peer)
         .await;
     let admitted = admitted.map_err(|it| Box::new(refused(&it)))?;
-    let own = |name: &str| own(headers, uri, name);
-    let agent = own("agent").unwrap_or_else(|| inner.shared.settings.agent.clone());
-    let labels = labels(headers);
+    let own = OwnValues::read(headers, uri);
+    let own = own.map_err(|told| {
+        let status = StatusCode::BAD_REQUEST;
+        Box::new(problem(status, "invalid-argument", &told.to_string()))
+    })?;
+    let agent = own.agent;
+    let agent = agent.unwrap_or_else(|| inner.shared.settings.agent.clone());
+    let labels = own.labels;
     if !admitted.may_use(&agent, &labels, None) {
         let what = "this agent with these labels".to_owned();
         return Err(Box::new(refused(&Refused::Forbidden { what })));
@@ -139,29 +138,12 @@ async fn asked(
         agent,
         platform: target.platform,
         endpoint: target.endpoint(&inner.shared.settings.upstream),
-        session: own("session"),
+        session: own.session,
         labels,
-        external_id: own("external-id"),
-        on_behalf_of: own("on-behalf-of"),
+        external_id: own.external_id,
+        on_behalf_of: own.on_behalf_of,
     };
     Ok((target, request))
-}
-
-/// Returns one of the gateway's own values: of a header, else of the query.
-fn own(headers: &HeaderMap, uri: &Uri, name: &str) -> Option<String> {
-    let name = format!("{}{name}", target::OWN);
-    let header = headers.get(&name).and_then(|it| it.to_str().ok());
-    let value = header.map(str::to_owned);
-    let value = value.or_else(|| target::parameter(uri, &name));
-    value.filter(|it| !it.is_empty())
-}
-
-fn labels(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let labels = headers.iter().filter_map(|(name, value)| {
-        let key = name.as_str().strip_prefix(LABEL)?;
-        Some((key.to_owned(), value.to_str().ok()?.to_owned()))
-    });
-    labels.take(LABELS_MAX).collect()
 }
 
 /// Returns the key of a handshake. `None` for another request.

@@ -4,7 +4,8 @@
 //! calls of the model are recorded, and held where a policy says so.
 //!
 //! Read `gateway` first: it answers handshakes. `relay` is the task of one client. `frames` reads
-//! messages as text, `target` and `upstream` are the way to the vendor, `outages` logs failures,
+//! messages as text, `own_values` the headers for the gateway itself. `target` and `upstream` are
+//! the way to the vendor, `outages` logs failures,
 //! and `places` and `sessions` find the session of a client.
 
 mod entrance;
@@ -14,6 +15,7 @@ mod gateway;
 mod handshake;
 mod index;
 mod outages;
+mod own_values;
 mod places;
 mod relay;
 mod sessions;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The maximum number of unanswered calls that are kept for a session.
-const UNANSWERED_MAX: usize = 1_000;
+pub(crate) const UNANSWERED_MAX: usize = 1_000;
 
 /// The start of a call at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,17 @@ impl Sessions {
         let has_it = |(held, _): &(String, CancellationToken)| held == claim;
         if presence.connection.as_ref().is_some_and(has_it) {
             (presence.connection, presence.left) = (None, Instant::now());
+        }
+    }
+
+    /// Adds the calls that earlier connections left unanswered, as the session has them on record.
+    /// An earlier process may have left them.
+    pub(crate) fn recall(&self, session: SessionId, unanswered: Vec<(String, ClaimKey)>) {
+        if let Some(presence) = self.table().get_mut(&session) {
+            // The newest call with an id comes first.
+            for (id, key) in unanswered {
+                presence.unanswered.entry(id).or_insert(key);
+            }
         }
     }
 

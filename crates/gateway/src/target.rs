@@ -27,11 +27,12 @@ const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 pub(crate) const OWN: &str = "x-recount-";
 
 /// The headers of one hop, which are never sent on.
-const OF_ONE_HOP: [&str; 9] = [
+const OF_ONE_HOP: [&str; 10] = [
     "connection",
     "upgrade",
     "host",
     "keep-alive",
+    "proxy-authorization",
     "te",
     "trailer",
     "transfer-encoding",
@@ -81,10 +82,12 @@ impl Target {
         let endpoint = self.endpoint(&settings.upstream);
         let keeps_secrets = settings.credentials == Credentials::PassThrough;
         let pairs = query.unwrap_or_default().split('&');
+        // The names are decoded as in `parameter`, so that no spelling of one is overlooked.
         let for_vendor = |pair: &&str| {
-            let name = pair.split('=').next().unwrap_or_default();
-            let is_secret = SECRET_PARAMETERS.contains(&name);
-            !pair.is_empty() && !name.starts_with(OWN) && (keeps_secrets || !is_secret)
+            let name = form_urlencoded::parse(pair.as_bytes()).next();
+            let name = name.map(|(name, _)| name).unwrap_or_default();
+            let is_secret = SECRET_PARAMETERS.contains(&&*name);
+            !pair.is_empty() && !is_own(&name) && (keeps_secrets || !is_secret)
         };
         let pairs: Vec<&str> = pairs.filter(for_vendor).collect();
         let path = &self.path;
@@ -93,6 +96,12 @@ impl Target {
             false => format!("{endpoint}{path}?{}", pairs.join("&")),
         }
     }
+}
+
+/// True if this is the name of a header or parameter for the gateway.
+pub(crate) fn is_own(name: &str) -> bool {
+    let begin = name.as_bytes().get(..OWN.len());
+    begin.is_some_and(|it| it.eq_ignore_ascii_case(OWN.as_bytes()))
 }
 
 fn platform_of(service: &str) -> Option<Platform> {
@@ -135,8 +144,8 @@ pub(crate) fn headers(client: &HeaderMap, settings: &Settings) -> HeaderMap {
         let text = name.as_str();
         let is_of_hop = OF_ONE_HOP.contains(&text) || text.starts_with("sec-websocket-");
         let is_secret = SECRET_HEADERS.contains(&text);
-        let is_own = text.starts_with(OWN) || text == "cookie";
-        if !is_of_hop && !is_own && (keeps_secrets || !is_secret) {
+        let is_kept = is_own(text) || text == "cookie";
+        if !is_of_hop && !is_kept && (keeps_secrets || !is_secret) {
             sent.append(name.clone(), value.clone());
         }
     }
@@ -225,12 +234,18 @@ mod tests {
             ..Settings::of_agent("support")
         };
         let target = Target::of(&format!("/ws/{GOOGLE}.BidiGenerateContent")).unwrap();
-        let query = "key=rct_secret&x-recount-session=7&alt=json";
-        let url = target.url(&settings, Some(query));
-        assert!(url.ends_with("BidiGenerateContent?alt=json"), "{url}");
+        for query in [
+            "key=rct_secret&x-recount-session=7&alt=json",
+            "ke%79=rct_secret&x%2Drecount-session=7&alt=json",
+            "alt=json&access%5Ftoken=rct_secret&X-Recount-Session=7&&%6bey=rct_secret",
+        ] {
+            let url = target.url(&settings, Some(query));
+            assert!(url.ends_with("BidiGenerateContent?alt=json"), "{url}");
+        }
         let mut client = HeaderMap::new();
         client.insert("authorization", "Bearer rct_secret".parse().unwrap());
         client.insert("x-goog-api-key", "rct_secret".parse().unwrap());
+        client.insert("proxy-authorization", "Basic c2VjcmV0".parse().unwrap());
         client.insert("x-recount-label-tenant", "acme".parse().unwrap());
         client.insert("user-agent", "google-genai-sdk/3.6.1".parse().unwrap());
         let sent = headers(&client, &settings);

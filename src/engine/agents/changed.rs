@@ -1,7 +1,7 @@
 //! Agents whose tools were changed for one session.
 //!
 //! A change lives as long as its session and this process. A later process begins with the tools of
-//! the registered agent.
+//! the registered agent. The tools of a relayed client live as long as its session's task.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ impl ChangedAgents {
         self.agents().insert(session, agent);
     }
 
-    /// Forgets the agent of a session that is closed.
+    /// Forgets the agent of a session that is closed, or whose client declares its tools anew.
     pub(in crate::engine) fn forget(&self, session: SessionId) {
         self.agents().remove(&session);
     }
@@ -84,7 +84,9 @@ impl Prepared {
         })?;
         source.tools = tools;
         source.on_record = on_record.or(source.on_record);
-        self.with_source(source, Names::Those, ledger)
+        let mut changed = self.with_source(source, Names::Those, ledger)?;
+        changed.is_changed = true;
+        Ok(changed)
     }
 
     /// Returns the agent with other policy files. Everything else stays, also the gates.
@@ -127,6 +129,7 @@ impl Prepared {
         let mut changed = agent.prepare(&self.name, ledger)?;
         changed.recorder.clone_from(&self.recorder);
         changed.of_client.clone_from(&self.of_client);
+        changed.is_changed = self.is_changed;
         changed.gates.clone_from(&self.gates);
         changed.source = source;
         Ok(changed)

@@ -45,6 +45,9 @@ pub(crate) struct Prepared {
     pub(in crate::engine) formatters: BTreeMap<String, Arc<dyn ResultFormatter>>,
     /// The tools that the client of a relayed connection declared. It checks their arguments.
     pub(in crate::engine) of_client: BTreeSet<String>,
+    /// True if a program changed the tools of the session. Otherwise they are those of the agent
+    /// and of a client, which declares them on each connection.
+    pub(in crate::engine) is_changed: bool,
     pub(super) heard_as: Option<HeardAs>,
     /// The agent as it was given, for a change of its tools.
     pub(super) source: Box<Agent>,

@@ -99,6 +99,7 @@ impl Agent {
             manner: self.manner,
             formatters,
             of_client: BTreeSet::new(),
+            is_changed: false,
             heard_as: self.heard_as,
             source,
         };

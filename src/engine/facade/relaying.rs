@@ -9,9 +9,11 @@ use crate::engine::facade::handle::LiveHandle;
 use crate::engine::inputs::inbox::Input;
 use crate::engine::inputs::relay::Relay;
 use crate::engine::serving::engine::Engine;
+use crate::fixture::RELAYED;
+use crate::ledger::ClaimKey;
 use crate::live::manner::Manner;
 use crate::live::{Capabilities, Platform, outgoing};
-use crate::session::Seq;
+use crate::session::{Event, Observation, Seq};
 use crate::tool::Toolset;
 
 impl LiveHandle {
@@ -39,6 +41,43 @@ impl LiveHandle {
     pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
         self.ask(|reply| Input::RelayTools(tools, None, reply))
             .await
+    }
+
+    /// Returns the claims of calls that clients of earlier connections had and did not answer, by
+    /// the ids that the model gave the calls. At most `max`, the newest ones.
+    ///
+    /// # Errors
+    /// An error of the journal, or if the session's task has stopped.
+    #[doc(hidden)]
+    pub async fn unanswered(&self, max: usize) -> Result<Vec<(String, ClaimKey)>, Error> {
+        let session = self.session().await?;
+        let mut lapsed: Vec<_> = session.lapsed_claims().collect();
+        lapsed.retain(|(_, it)| it.claim.starts_with(RELAYED));
+        lapsed.sort_by_key(|(call, _)| std::cmp::Reverse(*call));
+        let mut unanswered = Vec::new();
+        for (call, claim) in lapsed.into_iter().take(max) {
+            let id = match session.calls.get(&call) {
+                Some(open) => open.wire_id.clone(),
+                None => self.wire_id(call).await?,
+            };
+            let key = ClaimKey {
+                session: self.session,
+                call,
+                attempt: Some(claim.attempt),
+                claim: claim.claim.clone(),
+            };
+            unanswered.extend(id.map(|it| (it, key)));
+        }
+        Ok(unanswered)
+    }
+
+    /// The id that the model gave a call that has ended.
+    async fn wire_id(&self, call: Seq) -> Result<Option<String>, Error> {
+        let facts = self.engine.ledger().facts(self.session, call, 1).await?;
+        Ok(facts.into_iter().find_map(|it| match it.event {
+            Event::Observed(Observation::FunctionCallReceived(it)) => it.id,
+            Event::Observed(_) | Event::Decided(_) => None,
+        }))
     }
 
     /// Gives a session that is played a connection of a client, under the policies of its fixture.

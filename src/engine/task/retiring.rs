@@ -34,9 +34,6 @@ impl SessionTask {
         self.disconnect(reasons::IDLE).await?;
         self.connections.reconnecting.closing_socket().await;
         self.stream.snapshot_ahead().await;
-        if self.stream.session.closed {
-            self.shared.changed_agents.forget(self.id);
-        }
         for due in owed(&self.stream.session).iter().filter_map(due_of) {
             self.shared.alarm.set(due, self.id);
         }
@@ -52,6 +49,11 @@ impl SessionTask {
             if is_idle {
                 // Before another task of the session can begin, which owns it anew.
                 owned = self.stream.ledger.let_go(self.id);
+                // A client declares its tools again when it returns. Kept until then, those of many
+                // clients that left would fill the memory.
+                if self.stream.session.closed || !self.agent.is_changed {
+                    self.shared.changed_agents.forget(self.id);
+                }
             }
             is_idle
         });

@@ -257,6 +257,10 @@ fn mistakes_of_the_section_have_their_lines() {
             "recount.toml:2:12: gateway.upstream: expected wss or https",
         ),
         (
+            "upstream = \"ws://localhost:7879\"",
+            "recount.toml:2:12: gateway.upstream: expected the address of a service, found one on",
+        ),
+        (
             "credentials = \"token\"",
             "recount.toml:2:15: gateway.credentials: expected \"pass_through\" or \"tokens\"",
         ),

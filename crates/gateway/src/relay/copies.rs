@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use recount::live::{ConnectionLost, FrameReceiver};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 
 /// The number of copies that wait for a busy session. Then a copy without a call is dropped, and
 /// with one the vendor waits.
@@ -44,6 +44,23 @@ pub(super) struct Copies {
     /// The number of reports that the session has recorded.
     recorded: watch::Receiver<u64>,
     lost: Arc<OnceLock<ConnectionLost>>,
+}
+
+/// The session's end, for one attempt of several to hand it over.
+#[derive(Clone)]
+pub(super) struct SharedCopies(Arc<Mutex<Copies>>);
+
+impl SharedCopies {
+    pub(super) fn new(copies: Copies) -> SharedCopies {
+        SharedCopies(Arc::new(Mutex::new(copies)))
+    }
+}
+
+#[async_trait]
+impl FrameReceiver for SharedCopies {
+    async fn receive(&mut self) -> Result<String, ConnectionLost> {
+        self.0.lock().await.receive().await
+    }
 }
 
 /// Makes both ends. `recorded` is the number of recorded reports, and `lost` the end of the

@@ -18,6 +18,9 @@ use super::task::Halves;
 /// The size of the buffer for bytes that are discarded.
 const DISCARDED: usize = 16 << 10;
 
+/// The reason that tungstenite puts in place of that of a close with a code it does not know.
+const UNKNOWN_CODE: &str = "Protocol violation";
+
 /// The end of a relay.
 pub(super) enum End {
     /// The client ended it, with its close frame.
@@ -94,8 +97,10 @@ impl End {
         };
         let close = |code, reason| Last::Close(Some(of(code, reason)));
         match self {
-            End::Client(frame) => (Last::Close(frame.clone()), Last::Close(frame)),
-            End::Vendor(frame) => (Last::Close(frame.clone()), Last::Close(frame)),
+            End::Client(frame) | End::Vendor(frame) => (
+                Last::Close(frame.clone().map(passing)),
+                Last::Close(frame.map(passing)),
+            ),
             End::ClientLost(_) => (Last::Dropped, close(CloseCode::Away, "the client is gone")),
             End::VendorLost(_) => (Last::Dropped, Last::Dropped),
             End::Own(code, reason) => (close(code, reason), close(CloseCode::Normal, "")),
@@ -108,6 +113,21 @@ impl End {
                 Last::Discard(of(code, reason)),
             ),
         }
+    }
+}
+
+/// The close frame as it passes to the other side.
+///
+/// tungstenite reads a code that it does not know, such as 1014, as a violation of the protocol.
+/// The other side is not to blame for one, so it gets an error.
+fn passing(frame: CloseFrame) -> CloseFrame {
+    let is_known = frame.code != CloseCode::Protocol || frame.reason.as_str() != UNKNOWN_CODE;
+    match is_known {
+        true => frame,
+        false => CloseFrame {
+            code: CloseCode::Error,
+            reason: "closed with a code that cannot be passed on".into(),
+        },
     }
 }
 

@@ -129,17 +129,18 @@ impl Relay {
         None
     }
 
-    /// Reports the answer to a call of an earlier connection. Returns false for any other call:
-    /// the client does not have it.
+    /// Reports the answer to a call of an earlier connection. The session drops answers to other
+    /// calls: the client does not have them. Returns false for one without an id.
     fn late(&mut self, response: &Response<'_>) -> bool {
-        let held = self.session.zip(response.id.as_deref());
-        let key = held.and_then(|(session, id)| self.shared.sessions.take(session, id));
-        let Some(key) = key else {
+        let Some(id) = response.id.as_deref() else {
             return false;
         };
         let json = Json::parse(response.response.unwrap_or("{}"));
-        let response = json.unwrap_or_else(|_| Json::empty_object());
-        self.report(Report::Late { key, response });
+        self.report(Report::Late {
+            id: id.to_owned(),
+            tool: response.name.as_deref().unwrap_or_default().to_owned(),
+            response: json.unwrap_or_else(|_| Json::empty_object()),
+        });
         true
     }
 }

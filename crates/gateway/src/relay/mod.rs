@@ -4,8 +4,8 @@
 //! first; `setup` is its begin, `ends` its end. `passing` has the vendor's messages, `from_client`
 //! the client's. `calls` decides what becomes of a call's message, `known` has the calls, `answers`
 //! what clients said of them, `unrecorded` those that no record has, and `messages` makes messages
-//! of the gateway's own. `session` is the way to the engine, with `reports` and `copies`; `line` is
-//! one direction, and `proofs` says what the vendor has read of it.
+//! of the gateway's own. `session` is the way to the engine, with `opening`, `reports` and
+//! `copies`; `line` is one direction, and `proofs` says what the vendor has read of it.
 
 mod answers;
 mod calls;
@@ -15,6 +15,7 @@ mod from_client;
 mod known;
 mod line;
 mod messages;
+mod opening;
 mod passing;
 mod proofs;
 mod reports;

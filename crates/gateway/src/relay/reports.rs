@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recount::engine::ClaimKey;
 use recount::session::{Json, Seq};
 use tokio::sync::{mpsc, watch};
 
@@ -35,8 +34,12 @@ pub(super) enum Report {
         response: Json,
         is_interim: bool,
     },
-    /// The client answered a call of an earlier connection.
-    Late { key: ClaimKey, response: Json },
+    /// The client answered a call that its connection does not have, perhaps of an earlier one.
+    Late {
+        id: String,
+        tool: String,
+        response: Json,
+    },
     /// The client declared other tools.
     Tools(Vec<Declared>),
 }
@@ -60,9 +63,8 @@ impl Report {
     fn bytes(&self) -> usize {
         match self {
             Report::Said(text) => text.len(),
-            Report::Return { response, .. } | Report::Late { response, .. } => {
-                response.as_str().len()
-            }
+            Report::Return { response, .. } => response.as_str().len(),
+            Report::Late { id, tool, response } => id.len() + tool.len() + response.as_str().len(),
             Report::Tools(tools) => tools.iter().map(Declared::bytes).sum(),
         }
     }

@@ -1,38 +1,27 @@
-//! The session of a connection: it is opened beside the relay, and gets what the relay reports.
+//! The session of a connection: it gets what the relay reports, once it is [open](super::opening).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use recount::engine::{ClaimKey, Engine, Error, LiveHandle, Relay, RelayOrder};
-use recount::ledger;
+use recount::engine::{ClaimKey, Error, LiveHandle, RelayOrder};
 use recount::live::{ConnectionLost, Platform};
 use recount::prelude::{T, Toolset};
 use recount::session::catalog::Behavior;
-use recount::session::{Actor, Lease, ResumptionHandle, Seq, SessionId};
+use recount::session::{Actor, ResumptionHandle, Seq};
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::copies::{Copies, CopyQueue, copies};
+use super::copies::{CopyQueue, copies};
 use super::known::Record;
+use super::opening::{Opener, Retries, is_full};
 use super::reports::{Report, Reported, Reports};
 use super::task::Shared;
 use crate::entrance::Admitted;
 use crate::frames::setup::Declared;
 use crate::index::Opening;
 use crate::places::PlaceKey;
-
-/// The time for which a client holds a call. The end of its connection ends it before.
-const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The time between two attempts to record a report on a full disk.
-const RETRY_EVERY: Duration = Duration::from_millis(500);
-
-/// The number of attempts once the client has left.
-const RETRIES_WITHOUT_CLIENT: u32 = 60;
 
 /// The session that a connection needs.
 pub(super) struct Wanted {
@@ -102,18 +91,19 @@ pub(super) fn open(
         let client = wanted.admitted.actor().clone();
         let claim = format!("relay/{}", wanted.claim);
         // Boxed, because it ends long before the task does.
-        let begun = begin(&shared, &known, wanted, cut, receiver, ordering);
-        match Box::pin(begun).await {
+        let opener = Opener::new(&shared, &known, wanted, cut, receiver, ordering);
+        match Box::pin(opener.opened(&reported)).await {
             Ok(handle) => {
                 let session = handle.session_id();
                 let reporter = Reporter {
-                    engine: shared.engine.clone(),
+                    shared,
                     handle,
                     client,
                     claim,
                 };
                 reporter.serve(&mut reported, settling).await;
-                shared.sessions.leave(session, &reporter.claim, Vec::new());
+                let sessions = &reporter.shared.sessions;
+                sessions.leave(session, &reporter.claim, Vec::new());
             }
             // The relay sees it by the end of its orders.
             Err(error) => {
@@ -138,97 +128,9 @@ pub(super) fn open(
     }
 }
 
-async fn begin(
-    shared: &Shared,
-    known: &watch::Sender<Option<SessionId>>,
-    wanted: Wanted,
-    cut: CancellationToken,
-    receiver: Copies,
-    orders: mpsc::UnboundedSender<Box<RelayOrder>>,
-) -> Result<LiveHandle, Error> {
-    let (engine, index) = (&shared.engine, &shared.index);
-    // Before the turn is taken: the other connection may wait for the same one.
-    let mut found = None;
-    for key in &wanted.places {
-        found = found.or(index.find(*key).await);
-    }
-    // Another connection with the same name may be about to open its session.
-    let turn = index.turn(&wanted.places).await;
-    let found = found.or_else(|| wanted.places.iter().find_map(|it| index.known(*it)));
-    let handle = match found {
-        Some(session) => reopened(engine, session, &wanted).await?,
-        None => None,
-    };
-    let handle = match handle {
-        Some(handle) => handle,
-        None => {
-            let mut new = engine.session(&wanted.agent);
-            for (key, value) in &wanted.labels {
-                new = new.label(key, value);
-            }
-            if let Some(id) = &wanted.external_id {
-                new = new.external_id(id);
-            }
-            if let Some(name) = &wanted.on_behalf_of {
-                new = new.on_behalf_of(name);
-            }
-            new.open().await?.releasing()
-        }
-    };
-    let session = handle.session_id();
-    index.put(PlaceKey::of_session(session), session);
-    index.settle(known, Some(session));
-    for place in &wanted.places {
-        index.put(*place, handle.session_id());
-    }
-    drop(turn);
-    // Before the session ends the earlier connection: its relay must not take that for the end of
-    // the session, and refuse calls that go on here.
-    let claim = format!("relay/{}", wanted.claim);
-    shared.sessions.enter(session, &claim, cut);
-    let client = wanted.admitted.actor().clone();
-    let relay = Relay {
-        model: wanted.model,
-        endpoint: wanted.endpoint,
-        platform: wanted.platform,
-        tools: toolset(&wanted.tools),
-        resumed: wanted.resumed,
-        client,
-        claim: wanted.claim,
-        lease: Lease::new(LEASE).unwrap_or(Lease::DEFAULT),
-        receiver: Box::new(receiver),
-        orders,
-    };
-    handle.relay(relay).await?;
-    Ok(handle)
-}
-
-/// Returns a session that goes on. `None` if it is closed, of another agent, or not the client's.
-async fn reopened(
-    engine: &Engine,
-    session: SessionId,
-    wanted: &Wanted,
-) -> Result<Option<LiveHandle>, Error> {
-    let handle = match engine.reopen(session).await {
-        Ok(handle) => handle.releasing(),
-        Err(Error::Ledger(ledger::Error::UnknownSession { .. })) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let state = handle.session().await?;
-    let agent = wanted.agent.as_str();
-    // The name of a client may be that of other tokens, which allow other labels.
-    let opened = engine.ledger().opened(session).await?;
-    let may = opened.is_some_and(|(_, opened)| {
-        let model = Some(wanted.model.as_str());
-        wanted.admitted.may_use(agent, &opened.labels, model)
-    });
-    let goes_on = may && !state.closed && state.agent.as_deref() == Some(agent);
-    Ok(goes_on.then_some(handle))
-}
-
 /// The way of reports to the session.
 struct Reporter {
-    engine: Engine,
+    shared: Arc<Shared>,
     handle: LiveHandle,
     client: Actor,
     claim: String,
@@ -237,11 +139,24 @@ struct Reporter {
 impl Reporter {
     /// Hands reports to the session, one after the other, until the relay ends.
     async fn serve(&self, reported: &mut Reported, settling: mpsc::UnboundedSender<Settled>) {
-        let session = self.handle.session_id();
+        let (session, mut dropped) = (self.handle.session_id(), 0);
         while let Some((report, bytes)) = reported.next().await {
             let call = report.answers();
             // Boxed, so that a task that waits for a report is small.
-            let recorded = Box::pin(self.record_in_time(report, reported)).await;
+            let recorded = match self.earlier(&report) {
+                Ok(earlier) => Box::pin(self.record_in_time(report, earlier, reported)).await,
+                Err(tool) => {
+                    dropped += 1_u64;
+                    // A client may send any number of them.
+                    if dropped.is_power_of_two() {
+                        tracing::warn!(
+                            %session, tool, dropped,
+                            "a client answered a call that it does not have"
+                        );
+                    }
+                    Ok(())
+                }
+            };
             if let Err(error) = &recorded {
                 tracing::warn!(%session, %error, "a report of a client was not recorded");
             }
@@ -257,23 +172,42 @@ impl Reporter {
         }
     }
 
+    /// Takes the claim of an earlier connection that a report answers, if it answers one.
+    ///
+    /// # Errors
+    /// The tool of an answer to a call that the client does not have.
+    fn earlier<'a>(&self, report: &'a Report) -> Result<Option<ClaimKey>, &'a str> {
+        match report {
+            Report::Late { id, tool, .. } => {
+                let (session, sessions) = (self.handle.session_id(), &self.shared.sessions);
+                sessions.take(session, id).map(Some).ok_or(tool)
+            }
+            Report::Said(_) | Report::Return { .. } | Report::Tools(_) => Ok(None),
+        }
+    }
+
     /// Records a report. A full disk rejects it, so it is tried again until there is room.
-    async fn record_in_time(&self, report: Report, reported: &Reported) -> Result<(), Error> {
-        let mut without_client = 0;
+    async fn record_in_time(
+        &self,
+        report: Report,
+        earlier: Option<ClaimKey>,
+        reported: &Reported,
+    ) -> Result<(), Error> {
+        let mut retries = Retries::default();
         loop {
-            match self.record(&report).await {
-                Err(error) if is_full(&error) && without_client < RETRIES_WITHOUT_CLIENT => {
+            match self.record(&report, earlier.as_ref()).await {
+                Err(error) if is_full(&error) && retries.has_another(reported) => {
                     tracing::debug!(%error, "a report of a client waits for the disk");
-                    without_client += u32::from(reported.is_ended());
-                    sleep(RETRY_EVERY).await;
+                    retries.pause().await;
                 }
                 ended => return ended,
             }
         }
     }
 
-    async fn record(&self, report: &Report) -> Result<(), Error> {
-        let (engine, handle, by) = (&self.engine, &self.handle, self.client.clone());
+    async fn record(&self, report: &Report, earlier: Option<&ClaimKey>) -> Result<(), Error> {
+        let (engine, handle) = (&self.shared.engine, &self.handle);
+        let by = self.client.clone();
         match report {
             Report::Said(text) => handle.client_said(text.as_str()).await,
             Report::Return {
@@ -293,26 +227,20 @@ impl Reporter {
                     false => engine.finish_claim(key, Ok(response), by).await.map(drop),
                 }
             }
-            Report::Late { key, response } => {
-                let late = engine.finish_claim(key.clone(), Ok(response.clone()), by);
-                late.await.map(drop)
-            }
+            Report::Late { response, .. } => match earlier {
+                Some(key) => {
+                    let late = engine.finish_claim(key.clone(), Ok(response.clone()), by);
+                    late.await.map(drop)
+                }
+                None => Ok(()),
+            },
             Report::Tools(declared) => handle.relay_tools(toolset(declared)).await,
         }
     }
 }
 
-/// True if the disk of the journal has no room.
-fn is_full(error: &Error) -> bool {
-    let journal = match error {
-        Error::Ledger(ledger::Error::Journal(journal)) => journal,
-        _ => return false,
-    };
-    matches!(journal, recount::journal::Error::NoSpace { .. })
-}
-
 /// The client's functions as tools. Its own program checks their arguments.
-fn toolset(declared: &[Declared]) -> Toolset {
+pub(super) fn toolset(declared: &[Declared]) -> Toolset {
     let tools = declared.iter().map(|it| {
         let schema = it.parameters.clone();
         let schema = schema.unwrap_or_else(|| json!({"type": "object"}));

@@ -22,6 +22,13 @@ use crate::places::PlaceKey;
 /// The maximum time for the client's setup.
 const SETUP_MAX: Duration = Duration::from_secs(30);
 
+/// The maximum number of functions that a client may declare at a time.
+const DECLARED_MAX: usize = 1_024;
+
+/// The maximum size of these declarations, in bytes. They stay in memory while the client is
+/// connected, several times over.
+const DECLARED_BYTES: usize = 1 << 20;
+
 impl Relay {
     /// Reads the setup and passes it on.
     pub(super) async fn setup(&mut self, client: &mut SplitStream<Client>) -> Result<(), End> {
@@ -68,8 +75,20 @@ impl Relay {
         Ok(())
     }
 
-    /// Checks that the client may run calls of all tools that it declares.
+    /// Checks that the declarations are within the limits, and that the client may run calls of all
+    /// tools that it declares.
     pub(super) fn may_declare(&self, declared: &[Declared]) -> Result<(), End> {
+        let bytes: usize = declared.iter().map(Declared::bytes).sum();
+        let functions = declared.len();
+        let refused = match (functions > DECLARED_MAX, bytes > DECLARED_BYTES) {
+            (true, _) => Some("expected at most 1024 declared functions"),
+            (false, true) => Some("expected at most 1 MiB of declared functions"),
+            (false, false) => None,
+        };
+        if let Some(refused) = refused {
+            tracing::warn!(functions, bytes, "a client declared too much: {refused}");
+            return Err(End::Own(CloseCode::Policy, refused));
+        }
         let (admitted, request) = (&self.request.admitted, &self.request);
         let may_run = |tool: &str| admitted.may_run(&request.agent, &request.labels, tool);
         let Some(refused) = declared.iter().find(|it| !may_run(&it.name)) else {

@@ -215,10 +215,12 @@ impl Relay {
     /// Writes the last messages, closes both sides, and tells the session.
     async fn finish(mut self: Box<Self>, end: End, client: Halves<Client>, vendor: Halves<Vendor>) {
         if self.dropped > 0 {
-            let (dropped, session) = (self.dropped, self.session);
+            let dropped = self.dropped;
+            // Empty if the session was never opened.
+            let session = self.session.map(tracing::field::display);
             tracing::warn!(
                 dropped,
-                ?session,
+                session,
                 "messages passed while the session was too busy"
             );
         }

@@ -7,8 +7,10 @@ use async_trait::async_trait;
 use recount::prelude::*;
 use recount_gateway::{Admitted, Allowed, Entrance, Permission, Refused};
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
@@ -306,4 +308,32 @@ async fn many_answers_in_one_message_are_all_recorded() {
     bench.recorded(updates, "disconnected").await;
     assert_eq!(bench.count("call_claimed").await, 600);
     assert_eq!(bench.count("claim_ended").await, 0);
+}
+
+#[tokio::test]
+async fn own_header_that_would_be_ignored_is_refused() {
+    let bench = Bench::start().await;
+    for (name, value) in [
+        ("x-recount-session", "caf\u{e9}"),
+        ("x-recount-sesion", "s1"),
+        ("x-recount-label-", "v"),
+    ] {
+        let mut request = bench.url("?key=k").into_client_request().unwrap();
+        let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+        request.headers_mut().insert(name, value);
+        let refused = tokio_tungstenite::connect_async(request).await.unwrap_err();
+        let Error::Http(response) = refused else {
+            unreachable!("an answer, not {refused}")
+        };
+        assert_eq!(response.status(), 400, "{name}");
+        let told = response.body().as_deref().unwrap_or_default();
+        let told = String::from_utf8_lossy(told);
+        assert!(
+            told.contains("expected") && told.contains("found"),
+            "{told}"
+        );
+    }
+    let misspelt = bench.url("?key=k&x%2Drecount-sesion=s1");
+    let refused = tokio_tungstenite::connect_async(misspelt).await;
+    assert!(refused.unwrap_err().to_string().contains("400"));
 }

@@ -79,6 +79,10 @@ impl Disk for SmallDisk {
 
 /// A bench over a journal on disk, and the free space of the disk.
 async fn on_disk(directory: &Path) -> (Bench, Arc<Space>) {
+    on_disk_with(directory, false).await
+}
+
+async fn on_disk_with(directory: &Path, pass_observed: bool) -> (Bench, Arc<Space>) {
     let space = Arc::new(Space {
         free: AtomicU64::new(ROOMY),
         looks: watch::Sender::new(0),
@@ -91,7 +95,11 @@ async fn on_disk(directory: &Path) -> (Bench, Arc<Space>) {
     let journal = Arc::new(options.floor_bytes(1 << 20).open().unwrap());
     let engine = Engine::in_memory().journal(journal);
     let engine = engine.agent("desk", agent(POLICIES)).open().await.unwrap();
-    let settings = |it| Settings { keep: KEEP, ..it };
+    let settings = |it| Settings {
+        keep: KEEP,
+        pass_observed,
+        ..it
+    };
     let bench = Bench::with(engine, Arc::new(AnyCredential), settings);
     (bench.await, space)
 }
@@ -161,4 +169,39 @@ async fn failed_close_of_a_left_session_is_tried_again() {
     space.looked_at().await;
     space.set_free(ROOMY);
     bench.recorded(updates, "session_closed").await;
+}
+
+#[tokio::test]
+async fn session_opened_on_a_full_disk_records_once_there_is_room() {
+    for pass_observed in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut bench, space) = on_disk_with(directory.path(), pass_observed).await;
+        space.set_free(0);
+        let (mut client, mut vendor) = bench.connected("k").await;
+        let first = calls(&[call("f1", "look_up")]);
+        vendor.binary(&first).await;
+        audio_passes(&mut client, &mut vendor).await;
+        if pass_observed {
+            // The session does not open, and the call passes all the same.
+            assert_eq!(client.next_text().await, first);
+        }
+        space.set_free(ROOMY);
+        if !pass_observed {
+            assert_eq!(client.next_text().await, first);
+        }
+        client.text(&answer("f1", "look_up")).await;
+        assert_eq!(vendor.next_text().await, answer("f1", "look_up"));
+        // Later calls are recorded, and held by policy.
+        let later = calls(&[call("f2", "look_up")]);
+        vendor.binary(&later).await;
+        assert_eq!(client.next_text().await, later);
+        vendor.binary(&calls(&[call("f3", "refund")])).await;
+        bench.answer("refund", ToolConfirmation::confirmed()).await;
+        assert_eq!(client.next_text().await, alone(&call("f3", "refund")));
+        assert_eq!(bench.count("function_call_received").await, 3);
+        bench.gateway.ended(Duration::ZERO).await;
+        let gaps = bench.engine.ledger().passed_calls().await.unwrap();
+        let expected = if pass_observed { vec![1] } else { vec![] };
+        assert_eq!(gaps.iter().map(|it| it.calls).collect::<Vec<_>>(), expected);
+    }
 }

@@ -54,6 +54,14 @@ async fn next_process_ends_claims_and_finds_the_session() {
     vendor.binary(USAGE).await;
     assert_eq!(client.next_text().await, USAGE);
     assert_eq!(bench.sessions().await.len(), 1);
+    // The answer to the call of the killed process still settles the doubt, once.
+    client.text(&answer("f1", "refund")).await;
+    let found = vendor.next_text().await;
+    assert!(found.contains("[tool outcome]"), "{found}");
+    client.text(&answer("f1", "refund")).await;
+    client.text(USAGE).await;
+    assert_eq!(vendor.next_text().await, USAGE);
+    assert_eq!(bench.count("outcome_found").await, 1);
 }
 
 #[tokio::test]

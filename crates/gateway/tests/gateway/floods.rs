@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use recount::prelude::ToolConfirmation;
+use serde_json::json;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -149,5 +150,44 @@ async fn pings_are_answered_while_a_call_is_held() {
         let pong = Some(Message::Pong(vec![199].into()));
         let answered = async { while side.next_frame().await != pong {} };
         timeout(GRACE, answered).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn declarations_of_a_client_are_bounded_in_number_and_bytes() {
+    let function = |name: usize, bytes: usize| {
+        let (name, description) = (format!("f{name}"), "d".repeat(bytes));
+        json!({"name": name, "description": description})
+    };
+    let mut bench = Bench::start().await;
+    for (functions, bytes, refused) in [
+        (1_024, 1, None),
+        (1_025, 1, Some("expected at most 1024 declared functions")),
+        (
+            300,
+            4_000,
+            Some("expected at most 1 MiB of declared functions"),
+        ),
+    ] {
+        let functions: Vec<_> = (0..functions).map(|it| function(it, bytes)).collect();
+        let tools = json!([{"functionDeclarations": functions}]);
+        let (mut client, mut vendor) = bench.opened("k", &[]).await;
+        let setup = json!({"setup": {"model": "models/m", "tools": tools}});
+        client.text(&setup.to_string()).await;
+        let Some(refused) = refused else {
+            assert!(vendor.next_json().await["setup"].is_object());
+            continue;
+        };
+        let close = client.closed().await.unwrap();
+        assert_eq!(
+            (u16::from(close.code), close.reason.as_str()),
+            (1008, refused)
+        );
+        // So are those of a later declaration.
+        let (mut client, _vendor) = bench.connected("k").await;
+        let update = json!({"contextUpdate": {"tools": {"tools": tools}}});
+        client.text(&update.to_string()).await;
+        let close = client.closed().await.unwrap();
+        assert_eq!(close.reason.as_str(), refused);
     }
 }

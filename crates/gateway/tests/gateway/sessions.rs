@@ -116,3 +116,31 @@ async fn observed_call_that_is_redelivered_is_answered_again() {
     assert_eq!(response["id"], "f1", "{told}");
     assert_eq!(response["response"], json!({"ok": true}));
 }
+
+/// The tools of many clients that left would otherwise fill the memory until `keep` has passed.
+#[tokio::test]
+async fn session_of_a_client_that_left_leaves_memory() {
+    let mut bench = Bench::start().await;
+    let session = [("x-recount-session", "s1")];
+    let (client, mut vendor) = bench.connected_with("ada", &session, json!({})).await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.next_json().await;
+    let engine = bench.engine.clone();
+    let has_tools = || engine.has_client_tool("refund", &[].into());
+    assert!(has_tools());
+    let updates = bench.engine.subscribe();
+    client.drop_connection();
+    bench.recorded(updates, "disconnected").await;
+    let gone = async {
+        while has_tools() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(GRACE, gone).await.unwrap();
+    // The question is still there, and its call reaches the client that returns.
+    bench.answer("refund", ToolConfirmation::confirmed()).await;
+    let (mut client, _vendor) = bench.connected_with("ada", &session, json!({})).await;
+    let delivered = client.next_json().await;
+    assert_eq!(delivered["toolCall"]["functionCalls"][0]["id"], "f1");
+    assert!(has_tools() && bench.sessions().await.len() == 1);
+}

@@ -76,6 +76,19 @@ async fn close_codes_pass_both_ways() {
     }
 }
 
+/// tungstenite does not know the code 1014 of a vendor's proxy. The client is not to blame for it.
+#[tokio::test]
+async fn unknown_close_code_of_the_vendor_is_an_error_of_its_side() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    let frame = CloseFrame {
+        code: CloseCode::from(1014),
+        reason: "bad gateway".into(),
+    };
+    vendor.send(Message::Close(Some(frame))).await;
+    assert_eq!(client.closed().await.unwrap().code, CloseCode::Error);
+}
+
 #[tokio::test]
 async fn broken_connection_of_the_vendor_breaks_the_clients() {
     let mut bench = Bench::start().await;

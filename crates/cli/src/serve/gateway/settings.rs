@@ -73,6 +73,10 @@ fn upstream(given: &GatewaySettings) -> Result<Upstream, Mistake> {
     if read.query().is_some() {
         return Err(url.mistake("expected no query: that of the client is sent"));
     }
+    if is_loopback(host) && is_own_port(given, &read) {
+        let what = "expected the address of a service, found one on which the gateway listens";
+        return Err(url.mistake(what));
+    }
     Ok(Upstream::Url(url.value.clone()))
 }
 
@@ -81,6 +85,17 @@ fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let address = address.parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|it| it.is_loopback())
+}
+
+/// True if the gateway listens on the port of this URL. Its clients would be relayed to itself.
+fn is_own_port(given: &GatewaySettings, url: &Uri) -> bool {
+    let is_encrypted = matches!(url.scheme_str(), Some("wss" | "https"));
+    let port = url
+        .port_u16()
+        .unwrap_or(if is_encrypted { 443 } else { 80 });
+    let encrypted = given.tls_listen.as_ref().map(|it| it.value);
+    let mut own = [Some(given.plain()), encrypted].into_iter().flatten();
+    own.any(|it| it.port() == port)
 }
 
 fn credentials(given: &GatewaySettings) -> Result<Credentials, Mistake> {

@@ -177,6 +177,19 @@ pub(crate) fn outcome_found(session: &mut Session, at: Seq, it: &OutcomeFound) {
     cache::stopped(session, it.call, key);
 }
 
+impl Session {
+    /// The last claims of clients that did not report, of open calls and of those that ended with
+    /// an unknown outcome.
+    #[doc(hidden)]
+    pub fn lapsed_claims(&self) -> impl Iterator<Item = (Seq, &Claim)> {
+        let open = self.calls.iter().filter_map(|(call, it)| {
+            let claim = it.claim.as_deref()?;
+            (claim.state == ClaimState::Lapsed).then_some((*call, claim))
+        });
+        open.chain(self.lapsed.iter().map(|(call, it)| (*call, it)))
+    }
+}
+
 /// True if a call that ended with an unknown outcome still takes a late result of this start.
 pub(crate) fn may_settle_later(session: &Session, call: Seq, attempt: u32) -> bool {
     let lapsed = session.lapsed.get(&call);
