@@ -227,6 +227,7 @@ const PARTS: &[Part] = &[
             "target",
             "upstream",
             "outages",
+            "own_values",
             "places",
             "index",
             "gaps",
