@@ -16,7 +16,7 @@ use crate::schema::{Schema, connect};
 pub(super) enum Until {
     /// With the process: the append is carried out while the next one starts.
     Kill,
-    /// The next process owns the session: the append must fail.
+    /// The next process appends, too. The first append must fail: another process owns the session.
     Takeover,
 }
 
@@ -56,14 +56,16 @@ pub(super) fn hold_next_append(
     is_locked.recv().unwrap();
 }
 
-/// A statement that ends when the session has its next owner.
+/// A statement that ends when a second statement of the schema waits for the lock: the next process
+/// owns the session, has read it, and appends.
 fn takeover(schema: &str) -> String {
     format!(
         "SET LOCAL statement_timeout = '60s';
-         DO $$ DECLARE
-             before bigint := (SELECT max(epoch) FROM \"{schema}\".head);
-         BEGIN
-             WHILE (SELECT max(epoch) FROM \"{schema}\".head) = before LOOP END LOOP;
+         DO $$ BEGIN
+             WHILE (SELECT count(*) FROM pg_stat_activity
+                    WHERE wait_event_type = 'Lock' AND position('{schema}' IN query) > 0) < 2 LOOP
+                 PERFORM pg_stat_clear_snapshot();
+             END LOOP;
          END $$"
     )
 }
