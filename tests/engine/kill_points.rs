@@ -19,6 +19,7 @@ use std::time::Duration;
 use crate::demo_session::{
     Outcomes, assert_as_uninterrupted, outcomes, script, see_through, take_up, tools,
 };
+use crate::kill_points::in_commit::{Until, hold_next_append};
 use crate::surviving::empty;
 use crate::{schema, store};
 use recount::journal::Hash;
@@ -35,23 +36,39 @@ const THIS_TEST: &str = "kill_points::wherever_a_kill_strikes_each_call_ends_as_
 const PATIENCE: Duration = Duration::from_secs(60);
 const ORDER: &str = "RECOUNT_KILL_POINTS_ORDER";
 
-/// With the database a process takes longer to start, so it is killed at every fourth point. They
-/// are all of the five, at batches in turn.
-const STEP_IN_DATABASE: usize = 4;
+/// With the database a process takes longer to start, so it is killed at every fifth point. They
+/// are all of the six, at batches in turn.
+const STEP_IN_DATABASE: usize = 5;
 
 /// A point of a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
     Of(CrashPoint),
     /// The database has the append, and has not committed it.
-    InCommit,
+    InCommit(Until),
 }
 
-/// The points of each batch.
-fn points_of_a_batch() -> Vec<Point> {
-    let mut points: Vec<_> = CrashPoint::ALL.map(Point::Of).into();
-    points.extend(schema::is_chosen().then_some(Point::InCommit));
-    points
+impl Point {
+    /// All points, in an order that both processes know.
+    const ALL: [Point; 6] = [
+        Point::Of(CrashPoint::BeforeAppend),
+        Point::Of(CrashPoint::Durable),
+        Point::Of(CrashPoint::AfterEffect),
+        Point::Of(CrashPoint::AfterObservation),
+        Point::InCommit(Until::Kill),
+        Point::InCommit(Until::Takeover),
+    ];
+}
+
+/// The points of a batch.
+fn points_of(batch: usize) -> impl Iterator<Item = Point> {
+    let in_store = move |point: &Point| match point {
+        Point::Of(_) => true,
+        Point::InCommit(Until::Kill) => schema::is_chosen(),
+        // Before its first record no process owns a session.
+        Point::InCommit(Until::Takeover) => schema::is_chosen() && batch > 1,
+    };
+    Point::ALL.into_iter().filter(in_store)
 }
 
 #[test]
@@ -72,10 +89,7 @@ fn wherever_a_kill_strikes_each_call_ends_as_without_it() {
     assert!(batches > 10, "only {batches} batches");
 
     let points: Vec<_> = (1..=batches)
-        .flat_map(|batch| {
-            let points = points_of_a_batch().into_iter();
-            points.map(move |point| (batch, point))
-        })
+        .flat_map(|batch| points_of(batch).map(move |point| (batch, point)))
         .step_by(if schema::is_chosen() {
             STEP_IN_DATABASE
         } else {
@@ -133,9 +147,7 @@ impl Order {
         let text = |key: &str| order[key].as_str().unwrap().to_owned();
         let die = order["batch"].as_u64().map(|batch| {
             let at = usize::try_from(order["point"].as_u64().unwrap()).unwrap();
-            let point = CrashPoint::ALL.get(at).copied();
-            let point = point.map_or(Point::InCommit, Point::Of);
-            (usize::try_from(batch).unwrap(), point)
+            (usize::try_from(batch).unwrap(), Point::ALL[at])
         });
         Some(Order {
             home: text("home").into(),
@@ -146,10 +158,9 @@ impl Order {
     }
 
     fn give(&self) -> Child {
-        let point = self.die.map(|(_, point)| match point {
-            Point::Of(point) => CrashPoint::ALL.iter().position(|it| *it == point).unwrap(),
-            Point::InCommit => CrashPoint::ALL.len(),
-        });
+        let point = self
+            .die
+            .map(|(_, point)| Point::ALL.iter().position(|it| *it == point).unwrap());
         let order = json!({
             "home": self.home.to_str(), "url": self.url, "words": self.words,
             "batch": self.die.map(|(batch, _)| batch), "point": point,
@@ -178,17 +189,14 @@ fn the_process(order: &Order) {
     let store = store::open(&order.journal());
     let crash = match order.die {
         Some((batch, Point::Of(point))) => Crash::at(batch, point, || say("stopped")),
-        Some((_, Point::InCommit)) | None => Crash::never(),
+        Some((_, Point::InCommit(_))) | None => Crash::never(),
     };
-    let held = match order.die {
-        Some((batch, Point::InCommit)) => Some(batch),
-        Some((_, Point::Of(_))) | None => None,
-    };
-    let place = order.journal();
-    let hold = move |batch| {
-        if held == Some(batch) {
-            in_commit::hold_next_append(&store::schema_of(&place), || say("stopped"));
+    let (die, place) = (order.die, order.journal());
+    let hold = move |next| match die {
+        Some((batch, Point::InCommit(until))) if batch == next => {
+            hold_next_append(&store::schema_of(&place), until, || say("stopped"));
         }
+        Some(_) | None => {}
     };
     hold(1);
     let acknowledged = AtomicUsize::new(0);
