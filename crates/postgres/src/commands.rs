@@ -90,7 +90,7 @@ pub(crate) async fn reply(
     Ok(())
 }
 
-/// Returns the reply to a request, if it has one, and removes both: they are in clear here.
+/// Returns the reply to a request, if it has one, and removes both: only the sender needs them.
 pub(crate) async fn replied(
     client: &Object,
     schema: &str,

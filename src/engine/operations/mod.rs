@@ -4,9 +4,9 @@
 //! `desk_turn`, in which an engine chooses between task and desk. `clients` parses the messages of
 //! ADK clients; `following` asks tools for the results of their paused calls; `pending` lists open
 //! requests, and `leaves` standing leaves; `call_end` reads the outcome of an ended call; `pausing`
-//! is the stop switch; `claims` lets clients run calls; `elsewhere` sends what
-//! is asked to the process that owns the session; `erasing` deletes keys and
-//! records nothing in a session.
+//! is the stop switch; `claims` lets clients run calls; `elsewhere` sends operations to the process
+//! that owns the session; `receipt` says what the record of an operation says; `erasing` deletes
+//! keys and records nothing in a session.
 
 mod answering;
 pub(super) mod answering_many;

@@ -168,10 +168,9 @@ mod tests {
     #[test]
     fn expired_request_whose_call_runs_is_not_called_denied() {
         let expired = |goes_on: &str| {
-            let session = "0199a000-0000-7000-8000-000000000000";
-            let refusal = format!(
-                r#"{{"code":"request_expired","text":"it expired","session":"{session}","at":9{goes_on}}}"#
-            );
+            let session = r#""session":"0199a000-0000-7000-8000-000000000000","at":9"#;
+            let refusal =
+                format!(r#"{{"code":"request_expired","text":"it expired",{session}{goes_on}}}"#);
             let refusal: Refusal = serde_json::from_str(&refusal).unwrap();
             refused(&refusal).what
         };
