@@ -25,7 +25,7 @@ use crate::own_values::OwnValues;
 use crate::relay::{Client, Halves, Relay, Request, Shared};
 use crate::settings::Credentials;
 use crate::target::{self, Target};
-use crate::upstream::{self, Unreached};
+use crate::upstream::{self, Refusal, Unreached};
 
 /// The gateway as its handshakes and relays see it.
 pub(crate) struct Inner {
@@ -75,7 +75,7 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     inner.outages.note(&asked.endpoint, key_of, &vendor);
     let vendor = match vendor {
         Ok(vendor) => vendor,
-        Err(unreached) => return refused_by_vendor(&asked.endpoint, unreached),
+        Err(unreached) => return refused_by_vendor(&asked.endpoint, key_of, unreached),
     };
     let upgrading = hyper::upgrade::on(&mut request);
     let relay = Box::new(Relay::new(inner.shared.clone(), asked));
@@ -193,18 +193,9 @@ fn refused(refusal: &Refused) -> Response {
     response
 }
 
-fn refused_by_vendor(endpoint: &str, unreached: Unreached) -> Response {
+fn refused_by_vendor(endpoint: &str, key_of: KeyOf, unreached: Unreached) -> Response {
     let (status, told) = match unreached {
-        Unreached::Refused(status) => {
-            let told = format!("{endpoint} refused the handshake with {status}");
-            let passes = status.is_client_error() || status.is_server_error();
-            let status = if passes {
-                status
-            } else {
-                StatusCode::BAD_GATEWAY
-            };
-            (status, told)
-        }
+        Unreached::Refused(refusal) => return passed_on(endpoint, key_of, *refusal),
         Unreached::TimedOut => {
             let told = format!("{endpoint} did not complete the handshake");
             (StatusCode::GATEWAY_TIMEOUT, told)
@@ -215,6 +206,28 @@ fn refused_by_vendor(endpoint: &str, unreached: Unreached) -> Response {
         }
     };
     problem(status, "vendor", &told)
+}
+
+/// The vendor's refusal as the client gets it. The words are for the owner of the key alone: they
+/// may name a project of the operator.
+fn passed_on(endpoint: &str, key_of: KeyOf, refusal: Refusal) -> Response {
+    let status = refusal.status;
+    let told = format!("{endpoint} refused the handshake with {status}");
+    let passes = status.is_client_error() || status.is_server_error();
+    let status = if passes {
+        status
+    } else {
+        StatusCode::BAD_GATEWAY
+    };
+    let mut response = problem(status, "vendor", &told);
+    if let Some(time) = refusal.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, time);
+    }
+    if let (Some((kind, body)), KeyOf::Client) = (refusal.body, key_of) {
+        *response.body_mut() = Body::from(body);
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
+    response
 }
 
 fn unavailable(told: &str) -> Response {

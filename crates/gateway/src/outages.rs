@@ -88,13 +88,14 @@ impl Outages {
 /// The reason why the vendor cannot be reached. `None` if it refuses the client alone.
 fn failure(unreached: &Unreached, key: KeyOf) -> Option<String> {
     match (unreached, key) {
-        (Unreached::Refused(status), _) if status.is_server_error() => {
-            Some(format!("it answered {status}"))
+        (Unreached::Refused(it), _) if it.status.is_server_error() => {
+            Some(format!("it answered {}", it.status))
         }
         // It refuses every client in the same way.
-        (Unreached::Refused(status), KeyOf::Gateway) => {
-            Some(format!("it answered {status} to the gateway's own key"))
-        }
+        (Unreached::Refused(it), KeyOf::Gateway) => Some(format!(
+            "it answered {} to the gateway's own key",
+            it.status
+        )),
         (Unreached::Refused(_), KeyOf::Client) => None,
         (Unreached::TimedOut, _) => Some("it did not complete the handshake".to_owned()),
         (Unreached::Failed(error), _) => Some(error.clone()),
@@ -133,6 +134,7 @@ mod tests {
     use http::StatusCode;
 
     use super::*;
+    use crate::upstream::Refusal;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -149,7 +151,8 @@ mod tests {
 
     #[test]
     fn refusal_is_a_failure_for_the_gateways_own_key_alone() {
-        let refused = Unreached::Refused(StatusCode::UNAUTHORIZED);
+        let refused = Refusal::of_status(StatusCode::UNAUTHORIZED);
+        let refused = Unreached::Refused(Box::new(refused));
         assert_eq!(failure(&refused, KeyOf::Client), None);
         let told = failure(&refused, KeyOf::Gateway).unwrap_or_default();
         assert!(told.contains("401"), "{told}");

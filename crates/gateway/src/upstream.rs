@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
@@ -21,6 +21,9 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(15);
 /// The maximum size of a message in either direction, in bytes. Both vendors and SDKs stay below.
 const MESSAGE_MAX: usize = 16 << 20;
 
+/// The maximum size of a refusal's body that a client gets, in bytes.
+const BODY_MAX: usize = 16 << 10;
+
 /// The size of a buffer for reading, in bytes. It is held for the whole connection.
 const READ_BUFFER: usize = 4 << 10;
 
@@ -30,12 +33,51 @@ pub(crate) type Vendor = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// The reason why the vendor cannot be reached.
 #[derive(Debug)]
 pub(crate) enum Unreached {
-    /// The vendor refused the handshake with this status, such as 401.
-    Refused(StatusCode),
+    /// The vendor refused the handshake, for example with 401.
+    Refused(Box<Refusal>),
     /// There was no response in time.
     TimedOut,
     /// The network or the protocol failed.
     Failed(String),
+}
+
+/// The vendor's answer to a handshake that it refuses.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    /// The time after which the client may try again, as the vendor wrote it.
+    pub(crate) retry_after: Option<HeaderValue>,
+    /// The body, with its type. `None` if it did not arrive with the head, or is too large.
+    pub(crate) body: Option<(HeaderValue, Vec<u8>)>,
+}
+
+impl Refusal {
+    pub(crate) fn of_status(status: StatusCode) -> Refusal {
+        Refusal {
+            status,
+            retry_after: None,
+            body: None,
+        }
+    }
+
+    fn of(response: &Response<Option<Vec<u8>>>) -> Refusal {
+        let header = |name| response.headers().get(name).cloned();
+        let kind = header(header::CONTENT_TYPE);
+        Refusal {
+            retry_after: header(header::RETRY_AFTER),
+            body: kind.zip(whole_body(response)),
+            ..Refusal::of_status(response.status())
+        }
+    }
+}
+
+/// Returns the body of a response, if all of it was read with the head.
+fn whole_body(response: &Response<Option<Vec<u8>>>) -> Option<Vec<u8>> {
+    let length = response.headers().get(header::CONTENT_LENGTH)?;
+    let length: usize = length.to_str().ok()?.parse().ok()?;
+    let body = response.body().as_deref()?;
+    let body = body.get(..length).filter(|_| length <= BODY_MAX)?;
+    Some(body.to_vec()).filter(|it| !it.is_empty())
 }
 
 /// The limits of both sockets. Frames are written at once.
@@ -59,7 +101,7 @@ pub(crate) async fn connect(url: &str, headers: HeaderMap) -> Result<Vendor, Unr
     match timeout(HANDSHAKE_MAX, connecting).await {
         Err(_) => Err(Unreached::TimedOut),
         Ok(Ok((vendor, _))) => Ok(vendor),
-        Ok(Err(Error::Http(response))) => Err(Unreached::Refused(response.status())),
+        Ok(Err(Error::Http(response))) => Err(Unreached::Refused(Box::new(Refusal::of(&response)))),
         Ok(Err(error)) => Err(failed(&in_words(&error))),
     }
 }

@@ -80,6 +80,20 @@ fn has_text(input: &str) -> bool {
         .map_or(true, |text| text.is_some())
 }
 
+/// True if a message is media and signs of activity alone, by its bytes.
+pub(crate) fn is_media(frame: &[u8]) -> bool {
+    media::is_input(frame)
+}
+
+/// Checks that the engine reads a message as one of the protocol.
+///
+/// # Errors
+/// An error if the message cannot be read.
+pub(crate) fn check(frame: &str) -> Result<(), FrameError> {
+    ClientMessage::decode(frame)?;
+    Ok(())
+}
+
 /// Returns the words of the user in a message: text of realtime input and of the user's turns.
 ///
 /// `None` if there are none, or the message cannot be read.

@@ -2,8 +2,9 @@
 //!
 //! The gateway forwards messages, so it keeps their exact bytes. `vendor` and `client` decide by a
 //! scan which messages must be read at all. `calls` and `responses` divide those messages, `setup`
-//! reads what a client declares, and `declaring` adds declarations. `turns` finds calls and
-//! responses inside turns. `members` and `media` are the readers below them.
+//! reads what a client declares, and `declaring` adds declarations. `turns` finds calls
+//! inside turns, and `answering` responses in any place. `members` and `media` are the readers
+//! below them.
 //!
 //! Everything here is pure: no socket, no task, no engine.
 //!
@@ -13,6 +14,7 @@
 //! both spellings of one key, and keys that differ from a known one only in capitals and
 //! underscores.
 
+pub(crate) mod answering;
 pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod declaring;

@@ -1,10 +1,7 @@
-//! Calls and responses inside the turns of a conversation, beside the protocol's own way.
+//! Calls inside the turns of the model, beside the protocol's own way.
 //!
-//! The vendor may show a call also as a part of the model's turn, and a client may write a response
-//! into a turn. The protocol executes and answers calls only by `toolCall` and `toolResponse`, but
-//! not all programs keep to that.
-
-use recount::live::wire::ClientMessage;
+//! The vendor may show a call also as a part of the model's turn. The protocol executes calls only
+//! by `toolCall`, but not all programs keep to that.
 
 use super::FrameError;
 use super::members::{Members, elements, object_of, place_of};
@@ -62,21 +59,6 @@ fn parts_of(frame: &str) -> Result<Option<&str>, FrameError> {
     Ok(parts.map(|it| it.value))
 }
 
-/// Returns the ids of the calls that a client answers inside turns of its content. A response
-/// without an id has an empty one.
-///
-/// A client also restores history so, with responses to calls of earlier sessions.
-///
-/// # Errors
-/// An error if the message cannot be read.
-pub(crate) fn answered_in_turns(frame: &str) -> Result<Vec<String>, FrameError> {
-    let content = ClientMessage::decode(frame)?.client_content;
-    let turns = content.map(|it| it.turns.into_vec()).unwrap_or_default();
-    let parts = turns.into_iter().flat_map(|turn| turn.parts.into_vec());
-    let responses = parts.filter_map(|part| part.function_response);
-    Ok(responses.map(|it| it.id.unwrap_or_default()).collect())
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
@@ -126,24 +108,5 @@ mod tests {
         ] {
             assert!(hidden(&frame(&[part])).is_err(), "{part}");
         }
-    }
-
-    #[test]
-    fn responses_inside_turns_are_found() {
-        let content = |part: &str| {
-            let turn = format!(r#"{{"parts":[{{"text":"a"}},{part}]}}"#);
-            format!(r#"{{"client_content":{{"turns":[{turn}]}}}}"#)
-        };
-        for (part, ids) in [
-            (
-                r#"{"function_response":{"id":"c1","name":"pay"}}"#,
-                &["c1"][..],
-            ),
-            (r#"{"functionResponse":{"name":"pay"}}"#, &[""]),
-            (r#"{"functionCall":{"id":"c1","name":"pay"}}"#, &[]),
-        ] {
-            assert_eq!(answered_in_turns(&content(part)).unwrap(), ids, "{part}");
-        }
-        assert!(answered_in_turns(&content(r#"{"functionResponse":7}"#)).is_err());
     }
 }

@@ -96,14 +96,6 @@ impl Calls {
         self.is_held(tool) || self.is_hosted(tool)
     }
 
-    /// True if the newest call with this id has not been delivered. An empty id is that of calls
-    /// without one.
-    pub(crate) fn is_withheld(&self, id: &str) -> bool {
-        let mut known = self.known.values().rev();
-        let known = known.find(|it| it.id.as_deref().unwrap_or_default() == id);
-        known.is_some_and(|it| !it.was_given())
-    }
-
     /// True if a message waits for its record.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -408,6 +400,9 @@ impl Calls {
 
     /// Finds the call that a response is for, if the client has it and it waits for an answer.
     fn start_of(&self, response: &Response<'_>) -> Option<Start> {
+        if self.is_ambiguous(response.id.as_deref(), response.name.as_deref()) {
+            return None;
+        }
         let mut known = self.known.values();
         known.find_map(|it| match it.state {
             State::Delivered(start) if it.is_for(response) => Some(start),

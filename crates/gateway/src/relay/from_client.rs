@@ -1,10 +1,12 @@
 //! The passage of the client's messages to the vendor, and what the session gets of them.
 
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use recount::session::Json;
 
+use super::complaints::Complaint;
 use super::ends::End;
 use super::messages::like;
 use super::passing::Received;
@@ -14,7 +16,6 @@ use crate::frames::client::{self, ClientFrame, text_of, user_text};
 use crate::frames::declaring::with_tools;
 use crate::frames::responses::{Response, split_responses};
 use crate::frames::setup::ContextUpdate;
-use crate::frames::turns::answered_in_turns;
 
 impl Relay {
     pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
@@ -31,16 +32,21 @@ impl Relay {
         };
         let class = client::look(bytes);
         let text = || text_of(bytes).unwrap_or_default();
+        if !matches!(class, ClientFrame::Malformed(_)) {
+            match self.calls.forges_answer(bytes) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.complain(Complaint::Forged, 1);
+                    return None;
+                }
+                Err(problem) => return Some(self.malformed(&problem)),
+            }
+        }
         match class {
             ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
             ClientFrame::RealtimeText | ClientFrame::Content => {
-                let answered = match answered_in_turns(text()) {
-                    Ok(answered) => answered,
-                    Err(problem) => return Some(malformed(&problem)),
-                };
-                if answered.iter().any(|id| self.calls.is_withheld(id)) {
-                    tracing::warn!("a client answered a call in its content that it does not have");
-                    return None;
+                if let Err(problem) = client::check(text()) {
+                    return Some(self.malformed(&problem));
                 }
                 if let Some(said) = user_text(text()) {
                     self.said(said);
@@ -59,7 +65,7 @@ impl Relay {
                 let text = text().to_owned();
                 return self.answer(message, &text);
             }
-            ClientFrame::Malformed(problem) => return Some(malformed(&problem)),
+            ClientFrame::Malformed(problem) => return Some(self.malformed(&problem)),
         }
         None
     }
@@ -79,7 +85,7 @@ impl Relay {
     fn declare(&mut self, message: Message, text: &str) -> Option<End> {
         let update = match ContextUpdate::read(text) {
             Ok(update) => update,
-            Err(problem) => return Some(malformed(&problem)),
+            Err(problem) => return Some(self.malformed(&problem)),
         };
         let Some(declared) = update.declared else {
             self.to_vendor.push(message);
@@ -91,7 +97,7 @@ impl Relay {
         let hosted = self.hosted(&self.model, &declared);
         let changed = match with_tools(text, &hosted) {
             Ok(changed) => changed,
-            Err(problem) => return Some(malformed(&problem)),
+            Err(problem) => return Some(self.malformed(&problem)),
         };
         self.to_vendor.push(match hosted.is_empty() {
             true => message,
@@ -110,7 +116,7 @@ impl Relay {
     fn answer(&mut self, message: Message, text: &str) -> Option<End> {
         let divided = match split_responses(text) {
             Ok(divided) => divided,
-            Err(problem) => return Some(malformed(&problem)),
+            Err(problem) => return Some(self.malformed(&problem)),
         };
         let mut acts = Vec::new();
         let unknown = self.calls.answered(message, &divided, &mut acts);
@@ -118,14 +124,7 @@ impl Relay {
         let late = unknown.into_iter().map(|it| self.late(&it));
         // A message may have any number of them.
         let dropped = late.filter(|is_known| !is_known).count();
-        if dropped > 0 {
-            let session = self.session.map(tracing::field::display);
-            tracing::warn!(
-                session,
-                dropped,
-                "a client answered calls that it does not have"
-            );
-        }
+        self.complain(Complaint::NotDelivered, dropped);
         None
     }
 
@@ -143,12 +142,28 @@ impl Relay {
         });
         true
     }
-}
 
-fn malformed(problem: &dyn std::fmt::Display) -> End {
-    tracing::warn!(%problem, "a message of a client is not forwarded");
-    End::Own(
-        CloseCode::Invalid,
-        "expected a message that all readers read alike",
-    )
+    /// Logs bad messages in the words of their kind.
+    pub(super) fn complain(&mut self, complaint: Complaint, count: usize) {
+        self.complain_of(complaint, count, complaint.in_words());
+    }
+
+    /// Logs bad messages, unless a line about such ones of this connection is less than a minute
+    /// old.
+    pub(super) fn complain_of(&mut self, complaint: Complaint, count: usize, told: &str) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        if let Some(count) = self.complaints.due(complaint, count, Instant::now()) {
+            let session = self.session.map(tracing::field::display);
+            tracing::warn!(session, count, "{told}");
+        }
+    }
+
+    fn malformed(&self, problem: &dyn std::fmt::Display) -> End {
+        let session = self.session.map(tracing::field::display);
+        tracing::warn!(session, %problem, "a message of a client is not forwarded");
+        End::Own(
+            CloseCode::Invalid,
+            "expected a message that all readers read alike",
+        )
+    }
 }

@@ -85,6 +85,17 @@ pub(super) enum Delivery {
     Answered(Json),
 }
 
+/// True if the response is for the call with this id and name.
+///
+/// The vendor may go by the name, so another name than that of the call makes it another call's.
+pub(super) fn is_for(id: Option<&String>, name: &String, response: &Response<'_>) -> bool {
+    match (&response.id, &response.name) {
+        (Some(given), Some(named)) => id == Some(given) && name == named,
+        (Some(given), None) => id == Some(given),
+        (None, named) => id.is_none() && Some(name) == named.as_ref(),
+    }
+}
+
 impl Known {
     pub(super) fn held(id: Option<String>, name: String, text: Option<String>) -> Known {
         Known {
@@ -124,10 +135,7 @@ impl Known {
 
     /// True if the response is for the call.
     pub(super) fn is_for(&self, response: &Response<'_>) -> bool {
-        match &response.id {
-            Some(id) => self.id.as_ref() == Some(id),
-            None => self.id.is_none() && Some(&self.name) == response.name.as_ref(),
-        }
+        is_for(self.id.as_ref(), &self.name, response)
     }
 
     /// Notes that the vendor gets the outcome now.

@@ -9,6 +9,7 @@ use recount::live::wire::ServerMessage;
 use recount::session::ResumptionHandle;
 
 use super::calls::Act;
+use super::complaints::Complaint;
 use super::ends::End;
 use super::messages::like;
 use super::reports::Report;
@@ -111,7 +112,7 @@ impl Relay {
     /// its messages may have many.
     pub(super) fn report(&mut self, report: Report) {
         if !self.reports.add(report) {
-            tracing::warn!("a report of a client does not reach its session");
+            self.complain(Complaint::Unreported, 1);
         }
     }
 
@@ -188,7 +189,8 @@ impl Relay {
     /// Keeps a message from the client that it could read in another way than the gateway. The
     /// session records that it cannot be read.
     fn hide(&mut self, text: Option<&str>, problem: &dyn std::fmt::Display) {
-        tracing::warn!(%problem, "a message of the vendor is not forwarded");
+        let told = format!("a message of the vendor is not forwarded: {problem}");
+        self.complain_of(Complaint::Unreadable, 1, &told);
         if let Some(text) = text {
             self.copy(text);
         }

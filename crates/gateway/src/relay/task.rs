@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::calls::Calls;
+use super::complaints::Complaints;
 use super::ends::{End, close};
 use super::line::Line;
 use super::proofs::Proofs;
@@ -99,6 +100,8 @@ pub(crate) struct Relay {
     pub(super) copies: u64,
     /// The number of messages whose copy or words the busy session did not get.
     pub(super) dropped: u64,
+    /// The bad messages that the log has told of.
+    pub(super) complaints: Complaints,
     /// The time at which a call counts as not recorded.
     pub(super) overdue: Option<Pin<Box<Sleep>>>,
     /// True if the session has stopped.
@@ -129,6 +132,7 @@ impl Relay {
             claim: Uuid::new_v4().to_string(),
             copies: 0,
             dropped: 0,
+            complaints: Complaints::default(),
             overdue: None,
             is_unrecorded: false,
         }

@@ -8,7 +8,7 @@
 use recount::session::{Json, Seq};
 
 use super::calls::{Act, Calls};
-use super::known::{Entry, Known, Record, State};
+use super::known::{Entry, Known, Record, State, is_for};
 use super::messages::{Unanswered, to_client, unanswered};
 use crate::frames::responses::Response;
 
@@ -129,10 +129,10 @@ impl Calls {
         is_interim: bool,
     ) -> bool {
         let mut unrecorded = self.unrecorded.iter();
-        let is_it = |(id, name): &&(Option<String>, String)| match &response.id {
-            Some(given) => id.as_ref() == Some(given),
-            None => id.is_none() && response.name.as_ref() == Some(name),
-        };
+        if self.is_ambiguous(response.id.as_deref(), response.name.as_deref()) {
+            return false;
+        }
+        let is_it = |(id, name): &&(Option<String>, String)| is_for(id.as_ref(), name, response);
         let Some(key) = unrecorded.find(is_it).cloned() else {
             return self.answers_after_the_end(response, is_interim);
         };

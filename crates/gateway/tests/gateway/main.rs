@@ -15,6 +15,7 @@ mod calls;
 mod disks;
 mod faults;
 mod floods;
+mod forgeries;
 mod harmless;
 mod order;
 mod policies;
