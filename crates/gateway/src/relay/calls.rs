@@ -400,14 +400,14 @@ impl Calls {
 
     /// Finds the call that a response is for, if the client has it and it waits for an answer.
     fn start_of(&self, response: &Response<'_>) -> Option<Start> {
-        if self.is_ambiguous(response.id.as_deref(), response.name.as_deref()) {
-            return None;
-        }
-        let mut known = self.known.values();
-        known.find_map(|it| match it.state {
-            State::Delivered(start) if it.is_for(response) => Some(start),
+        let is_named = self.needs_name(response);
+        let delivered = self.known.values().filter_map(|it| match it.state {
+            State::Delivered(start) if it.is_for(response, is_named) => Some((it, start)),
             State::Held | State::Passed(_) | State::Delivered(_) | State::Over => None,
-        })
+        });
+        // Calls may share an id. Then the name decides.
+        let found = delivered.min_by_key(|(it, _)| Some(&it.name) != response.name.as_ref());
+        found.map(|(_, start)| start)
     }
 
     /// Returns the message that the vendor gets for one of the session.

@@ -87,12 +87,16 @@ pub(super) enum Delivery {
 
 /// True if the response is for the call with this id and name.
 ///
-/// The vendor may go by the name, so another name than that of the call makes it another call's.
-pub(super) fn is_for(id: Option<&String>, name: &String, response: &Response<'_>) -> bool {
-    match (&response.id, &response.name) {
-        (Some(given), Some(named)) => id == Some(given) && name == named,
-        (Some(given), None) => id == Some(given),
-        (None, named) => id.is_none() && Some(name) == named.as_ref(),
+/// Its id decides. With `is_named`, its name must be that of the call, too.
+pub(super) fn is_for(
+    (id, name): (Option<&String>, &String),
+    response: &Response<'_>,
+    is_named: bool,
+) -> bool {
+    let has_name = response.name.as_ref() == Some(name);
+    match &response.id {
+        Some(given) => id == Some(given) && (has_name || !is_named),
+        None => id.is_none() && has_name,
     }
 }
 
@@ -133,9 +137,9 @@ impl Known {
         }
     }
 
-    /// True if the response is for the call.
-    pub(super) fn is_for(&self, response: &Response<'_>) -> bool {
-        is_for(self.id.as_ref(), &self.name, response)
+    /// True if the response is for the call, as `is_for` says.
+    pub(super) fn is_for(&self, response: &Response<'_>, is_named: bool) -> bool {
+        is_for((self.id.as_ref(), &self.name), response, is_named)
     }
 
     /// Notes that the vendor gets the outcome now.

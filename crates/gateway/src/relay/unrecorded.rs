@@ -128,12 +128,11 @@ impl Calls {
         json: Json,
         is_interim: bool,
     ) -> bool {
-        let mut unrecorded = self.unrecorded.iter();
-        if self.is_ambiguous(response.id.as_deref(), response.name.as_deref()) {
-            return false;
-        }
-        let is_it = |(id, name): &&(Option<String>, String)| is_for(id.as_ref(), name, response);
-        let Some(key) = unrecorded.find(is_it).cloned() else {
+        let is_named = self.needs_name(response);
+        let unrecorded = self.unrecorded.iter();
+        let found = unrecorded.filter(|(id, name)| is_for((id.as_ref(), name), response, is_named));
+        let found = found.min_by_key(|(_, name)| Some(name) != response.name.as_ref());
+        let Some(key) = found.cloned() else {
             return self.answers_after_the_end(response, is_interim);
         };
         if is_interim {
@@ -163,9 +162,11 @@ impl Calls {
     /// without a word to the vendor, which still waits for it. What the session says later is not
     /// needed.
     fn answers_after_the_end(&mut self, response: &Response<'_>, is_interim: bool) -> bool {
+        let is_named = self.needs_name(response);
         let mut known = self.known.iter();
         let found = known.find(|(_, it)| {
-            it.is_for(response) && it.is_ended && it.lacks_outcome() && !self.is_held(&it.name)
+            let is_open = it.is_ended && it.lacks_outcome() && !self.is_held(&it.name);
+            is_open && it.is_for(response, is_named)
         });
         let call = found.map(|(call, _)| *call);
         let known = call.and_then(|call| self.known.get_mut(&call));

@@ -10,6 +10,7 @@ use super::known::{Known, State};
 use crate::frames::FrameError;
 use crate::frames::answering::{Answer, answers};
 use crate::frames::client::{is_media, text_of};
+use crate::frames::responses::Response;
 
 impl Calls {
     /// True if a message of the client answers a call that it does not have, in another place than
@@ -66,8 +67,15 @@ impl Calls {
         held.chain(waiting.map(|it| (it.id.as_deref(), it.name.as_str())))
     }
 
-    /// True if an answer without a name could be that of a call which the client does not have.
-    pub(super) fn is_ambiguous(&self, id: Option<&str>, name: Option<&str>) -> bool {
-        name.is_none() && self.withheld().any(|(it, _)| it == id)
+    /// True if a response could be that of a call which the client does not have: it has the name
+    /// of one, or the id of one and no name. Then it counts only for a call with its own name.
+    ///
+    /// Any other name passes, also a wrong one: what the vendor makes of it is the client's affair.
+    pub(super) fn needs_name(&self, response: &Response<'_>) -> bool {
+        let id = response.id.as_deref();
+        self.withheld().any(|(held, name)| match &response.name {
+            Some(given) => given == name,
+            None => held == id,
+        })
     }
 }

@@ -105,13 +105,13 @@ async fn held_call_is_answered_in_no_place_and_under_no_id() {
 }
 
 #[tokio::test]
-async fn answer_with_another_name_is_dropped() {
-    let mut bench = Bench::start().await;
-    let (mut client, mut vendor) = bench.connected("k").await;
-    vendor.binary(&calls(&[call("a", "look_up")])).await;
-    client.next_text().await;
+async fn answer_with_the_name_of_another_function_passes_if_none_of_it_is_held() {
+    let (bench, mut client, mut vendor) = with_held_call().await;
     is_dropped(&mut client, &mut vendor, &answer("a", "refund")).await;
-    passes(&mut client, &mut vendor, &answer("a", "look_up")).await;
+    bench.answer("refund", ToolConfirmation::denied("no")).await;
+    vendor.next_json().await;
+    passes(&mut client, &mut vendor, &answer("a", "refund")).await;
+    is_dropped(&mut client, &mut vendor, &answer("a", "look_up")).await;
 }
 
 #[tokio::test]
