@@ -144,6 +144,7 @@ async fn take(mut orders: mpsc::UnboundedReceiver<Box<RelayOrder>>, model: Recor
                 }
             }
             RelayOrder::Received { .. }
+            | RelayOrder::Waits { .. }
             | RelayOrder::Deliver { .. }
             | RelayOrder::Ended { .. }
             | RelayOrder::Heard { .. } => {}

@@ -49,6 +49,15 @@ pub enum RelayOrder {
         /// The tool.
         tool: String,
     },
+    /// A call that the model made on an earlier connection waits, or runs. No client has it.
+    Waits {
+        /// The record of the call.
+        call: Seq,
+        /// The id that the model gave the call.
+        id: Option<String>,
+        /// The tool.
+        tool: String,
+    },
     /// The client is to get the call. It holds the claim.
     Deliver {
         /// The record of the call.

@@ -71,6 +71,8 @@ pub(crate) struct Calls {
     pub(super) is_stopped: bool,
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) known: BTreeMap<Seq, Known>,
+    /// The ids and tools of calls of earlier connections that no client has.
+    pub(super) earlier: BTreeMap<Seq, (Option<String>, String)>,
     pub(super) answers: Answers,
     /// The calls whose answer has passed to the vendor before the session said it.
     pub(super) answered: BTreeSet<Seq>,
@@ -141,6 +143,7 @@ impl Calls {
     ) -> Option<oneshot::Sender<()>> {
         match order {
             RelayOrder::Received { call, id, tool } => self.received(call, id, tool),
+            RelayOrder::Waits { call, id, tool } => drop(self.earlier.insert(call, (id, tool))),
             RelayOrder::Deliver {
                 call,
                 attempt,
@@ -190,6 +193,7 @@ impl Calls {
             entry.released = Some((start, args));
             return;
         }
+        self.earlier.remove(&start.call);
         // A call of an earlier connection has no text here.
         let known = self.known.entry(start.call);
         let known = known.or_insert_with(|| Known::held(id, name, None));
@@ -318,6 +322,7 @@ impl Calls {
 
     /// Handles the end of a call. A client that has it hears that its answer is not needed.
     fn ended(&mut self, call: Seq, acts: &mut Vec<Act>) {
+        self.earlier.remove(&call);
         let Some(known) = self.known.get_mut(&call) else {
             return;
         };

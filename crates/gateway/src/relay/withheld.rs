@@ -64,7 +64,10 @@ impl Calls {
         let held = held.map(|it| (it.id.as_deref(), it.name.as_str()));
         let waiting = self.waiting.iter().flat_map(|it| &it.entries);
         let waiting = waiting.filter(|it| !it.is_passed);
+        let earlier = self.earlier.values();
+        let earlier = earlier.map(|(id, name)| (id.as_deref(), name.as_str()));
         held.chain(waiting.map(|it| (it.id.as_deref(), it.name.as_str())))
+            .chain(earlier)
     }
 
     /// True if a response could be that of a call which the client does not have: it has the name

@@ -115,6 +115,31 @@ async fn answer_with_the_name_of_another_function_passes_if_none_of_it_is_held()
 }
 
 #[tokio::test]
+async fn call_that_is_held_since_an_earlier_connection_is_answered_in_no_place() {
+    let named = [("x-recount-session", "s1")];
+    let mut bench = Bench::start().await;
+    let (_first, mut firsts) = bench.connected_with("k", &named, json!({})).await;
+    firsts.binary(&calls(&[call("b", "refund")])).await;
+    firsts.next_json().await;
+    let (mut client, mut vendor) = bench.connected_with("k", &named, json!({})).await;
+    // The answer to its first call shows that the session has taken the connection.
+    vendor.binary(&calls(&[call("a", "look_up")])).await;
+    client.next_text().await;
+    for response in [
+        json!({"id": "b", "name": "refund", "response": {}}),
+        json!({"name": "refund", "response": {}}),
+        json!({"response": {}}),
+    ] {
+        let message = turns(&[("user", answered(response))]);
+        is_dropped(&mut client, &mut vendor, &message).await;
+    }
+    is_dropped(&mut client, &mut vendor, &history("b", "refund")).await;
+    bench.answer("refund", ToolConfirmation::denied("no")).await;
+    vendor.next_json().await;
+    passes(&mut client, &mut vendor, &history("b", "refund")).await;
+}
+
+#[tokio::test]
 async fn calls_with_one_id_are_told_apart_by_their_names() {
     let mut bench = Bench::start().await;
     let (mut client, mut vendor) = bench.connected("k").await;

@@ -48,13 +48,15 @@ impl SessionTask {
             sender: Box::new(OrderingSender(relay.orders.clone())),
             receiver: relay.receiver,
         };
-        // Before the batch, which claims the calls that waited for the client.
-        self.connections.relay = Some(Relayed {
+        let relayed = Relayed {
             claim: relay.claim,
             client: relay.client,
             lease: relay.lease,
             orders: relay.orders,
-        });
+        };
+        self.order_waiting(&relayed);
+        // Before the batch, which claims the calls that waited for the client.
+        self.connections.relay = Some(relayed);
         self.connected(connected, connection, None).await?;
         Ok(self.stream.session.connection.unwrap_or_default())
     }
@@ -198,6 +200,25 @@ impl SessionTask {
                 }
                 Event::Observed(_) | Event::Decided(_) => relay.orders_of(fact),
             }
+        }
+    }
+
+    /// Tells a new relay of the model's calls that no client has.
+    fn order_waiting(&self, relay: &Relayed) {
+        let waits = |it: &Call| match it.phase {
+            Phase::AwaitingHook
+            | Phase::AwaitingConfirmation { .. }
+            | Phase::Ready { .. }
+            | Phase::Running { .. } => !it.made_by_program && it.parent.is_none(),
+            _ => false,
+        };
+        let calls = self.stream.session.calls.iter();
+        for (call, it) in calls.filter(|(_, it)| waits(it)) {
+            relay.order(RelayOrder::Waits {
+                call: *call,
+                id: it.wire_id.clone(),
+                tool: it.name.clone(),
+            });
         }
     }
 
