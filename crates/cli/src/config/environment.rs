@@ -268,6 +268,26 @@ mod tests {
     }
 
     #[test]
+    fn key_of_a_variable_counts_in_place_of_that_of_the_file() {
+        let kinds = |variables: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            let gateway = settings.gateway.get_or_insert_default();
+            gateway.vendor_key_env = Some(Given::option("the file", "KEY".to_owned()));
+            let owned = variables.iter();
+            let owned = owned.map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            assert!(apply(&mut settings, owned).is_empty());
+            let gateway = settings.gateway.unwrap();
+            let env = gateway.vendor_key_env.map(|it| it.value);
+            (env, gateway.vendor_key_file.is_some())
+        };
+        let file = ("RECOUNT_SERVE_GATEWAY_VENDOR_KEY_FILE", "key");
+        let env = ("RECOUNT_SERVE_GATEWAY_VENDOR_KEY_ENV", "OTHER");
+        assert_eq!(kinds(&[file]), (None, true));
+        assert_eq!(kinds(&[env]), (Some("OTHER".to_owned()), false));
+        assert_eq!(kinds(&[env, file]), (Some("OTHER".to_owned()), true));
+    }
+
+    #[test]
     fn mistake_about_an_address_has_no_password() {
         let address = "postgres://u:secret@h/d?schema=No";
         let (_, mistakes) = applied(&[("RECOUNT_SERVE_JOURNAL", address)]);

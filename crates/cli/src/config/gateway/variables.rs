@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 
 use super::gateway_section::{CredentialsGiven, GatewaySettings, OnExpiryGiven};
 use crate::config::environment::Set;
+use crate::config::mistake::Place;
 use crate::config::reading::ADDRESS;
 use crate::config::settings::Settings;
+
+const VENDOR_KEY_ENV: &str = "RECOUNT_SERVE_GATEWAY_VENDOR_KEY_ENV";
 
 const FLAG: &str = "true or false";
 
@@ -39,12 +42,20 @@ pub(in crate::config) const VARIABLES: [(&str, Set); 16] = [
         of(to).credentials = Some(it.parsed(CredentialsGiven::EXPECTED)?);
         Ok(())
     }),
-    ("RECOUNT_SERVE_GATEWAY_VENDOR_KEY_ENV", |to, it| {
-        of(to).vendor_key_env = Some(it.text());
+    (VENDOR_KEY_ENV, |to, it| {
+        // In place of the key that the file names, also of one at the other kind of place.
+        let gateway = of(to);
+        gateway.vendor_key_env = Some(it.text());
+        gateway.vendor_key_file = None;
         Ok(())
     }),
     ("RECOUNT_SERVE_GATEWAY_VENDOR_KEY_FILE", |to, it| {
-        of(to).vendor_key_file = Some(it.path());
+        let file = it.path();
+        let gateway = of(to);
+        // Both as variables are a mistake, which the check of the settings finds.
+        let variable = Place::named(VENDOR_KEY_ENV);
+        gateway.vendor_key_env.take_if(|it| it.place != variable);
+        gateway.vendor_key_file = Some(file);
         Ok(())
     }),
     ("RECOUNT_SERVE_GATEWAY_HOLD_INLINE", |to, it| {

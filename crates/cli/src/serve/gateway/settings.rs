@@ -68,7 +68,13 @@ fn upstream(given: &GatewaySettings) -> Result<Upstream, Mistake> {
             let what = "expected wss or https, because the vendor's key is sent to this host";
             return Err(url.mistake(what));
         }
-        Some(_) | None => return Err(url.mistake(expected)),
+        Some(scheme) => {
+            return Err(url.mistake(format!("{expected}, found the scheme {scheme:?}")));
+        }
+        None => {
+            let what = format!("{expected}, found one without a scheme: {:?}", url.value);
+            return Err(url.mistake(what));
+        }
     }
     if read.query().is_some() {
         return Err(url.mistake("expected no query: that of the client is sent"));
@@ -109,7 +115,12 @@ fn vendor_key(given: &GatewaySettings) -> Result<Credentials, Mistake> {
     let (text, place) = match (&given.vendor_key_env, &given.vendor_key_file) {
         (Some(variable), _) => {
             let text = std::env::var(&variable.value);
-            let found_none = |_| variable.mistake("expected a variable with the vendor's key");
+            let found_none = |_| {
+                let name = &variable.value;
+                variable.mistake(format!(
+                    "expected the vendor's key in the variable {name}, which is not set"
+                ))
+            };
             (text.map_err(found_none)?, at(variable))
         }
         (None, Some(file)) => (private_text(file, "use the key")?, at(file)),
