@@ -64,7 +64,9 @@ impl Client {
             match self.next().await {
                 RelayOrder::Deliver { call, attempt, .. } => return (call, attempt),
                 RelayOrder::Heard { message } => panic!("message {message} delivers nothing"),
-                RelayOrder::Received { .. } | RelayOrder::Ended { .. } => {}
+                RelayOrder::Received { .. }
+                | RelayOrder::Waits { .. }
+                | RelayOrder::Ended { .. } => {}
                 RelayOrder::Send { written, .. } => written.send(()).unwrap(),
             }
         }
@@ -127,7 +129,10 @@ async fn held_call_is_delivered_after_its_approval() {
         match client.next().await {
             RelayOrder::Deliver { call, attempt, .. } => break (call, attempt),
             RelayOrder::Send { written, .. } => written.send(()).unwrap(),
-            RelayOrder::Received { .. } | RelayOrder::Ended { .. } | RelayOrder::Heard { .. } => {}
+            RelayOrder::Received { .. }
+            | RelayOrder::Waits { .. }
+            | RelayOrder::Ended { .. }
+            | RelayOrder::Heard { .. } => {}
         }
     };
     let key = recount::engine::ClaimKey {
