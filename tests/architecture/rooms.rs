@@ -157,6 +157,7 @@ const PARTS: &[Part] = &[
             "error",
             "address",
             "server",
+            "reads",
             "claims",
             "schema",
             "settings",

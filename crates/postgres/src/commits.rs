@@ -11,7 +11,7 @@ use crate::claims::{signed, unsigned};
 use crate::news::News;
 use crate::reading::divided;
 use crate::sequencer::Sequencer;
-use crate::server::{Server, query};
+use crate::server::Server;
 
 /// The commits that are read at a time.
 const PAGE: usize = 256;
@@ -81,7 +81,6 @@ impl Commits {
     }
 
     async fn page(&self, position: u64) -> Result<Vec<Commit>, Error> {
-        let client = self.server.reader().await?;
         let schema = self.server.address.quoted_schema();
         let select = format!(
             "SELECT b.position, a.session, a.lines
@@ -92,7 +91,11 @@ impl Commits {
              JOIN {schema}.append a ON a.session = u.session AND a.first = u.first
              ORDER BY b.position, u.n"
         );
-        let rows = query(&client, "read commits", &select, &[&signed(position)]).await?;
+        let position = signed(position);
+        let rows = self
+            .server
+            .read("read commits", &select, &[&position])
+            .await?;
         let mut commits: Vec<Commit> = Vec::new();
         for row in rows {
             let position = unsigned(row.get(0));

@@ -66,6 +66,22 @@ pub(crate) fn changed_nothing(error: &tokio_postgres::Error) -> bool {
         || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN)
 }
 
+/// True if the connection was lost, or the server ends, starts, or does not answer.
+pub(crate) fn lost_connection(error: &tokio_postgres::Error) -> bool {
+    let gone = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+    ];
+    match error.code() {
+        Some(code) => code.code().starts_with("08") || gone.contains(code),
+        None => {
+            error.is_closed()
+                || std::error::Error::source(error).is_some_and(|it| it.is::<io::Error>())
+        }
+    }
+}
+
 /// True if a statement that writes is refused on this connection: a standby, or missing rights.
 pub(crate) fn may_not_write(error: &tokio_postgres::Error) -> bool {
     let refused = [

@@ -35,6 +35,7 @@ mod news;
 mod options;
 mod queue;
 mod reading;
+mod reads;
 mod schema;
 mod sequencer;
 mod server;

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::claims::{hash, signed, unsigned};
-use crate::server::{Server, query};
+use crate::server::Server;
 
 /// The columns of an open item, in the order of [`item`].
 const ITEM: &str = "session, item, kind, since_us, deadline_us, request, flags";
@@ -245,8 +245,7 @@ impl Reading {
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
-        let client = self.server.reader().await?;
-        query(&client, doing, statement, parameters).await
+        self.server.read(doing, statement, parameters).await
     }
 }
 

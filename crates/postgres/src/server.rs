@@ -114,6 +114,11 @@ impl Server {
         result.await.unwrap_or(Err(Error::Closed))
     }
 
+    /// The connections for reads.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// Returns a connection for reads.
     pub(crate) async fn reader(&self) -> Result<Object, Error> {
         let reader = self.pool.get().await;

@@ -95,6 +95,25 @@ async fn append_that_never_arrived_is_repeated() {
     behind.assert_once().await;
 }
 
+/// A session's task would end with its read, and the session with it.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn read_whose_connection_is_lost_is_tried_again() {
+    let behind = Behind::new().await;
+    let session = behind.stream.session;
+    for fault in [Fault::Lost, Fault::Unanswered] {
+        // A connection sends the text of a statement once.
+        behind.proxy.cut();
+        behind.proxy.fail_at("SELECT first, lines FROM", fault);
+        let node = Arc::clone(&behind.node);
+        let reading = tokio::spawn(async move { node.read(session, 1, 10).await });
+        behind.proxy.failed().await;
+        behind.proxy.cut();
+        let lines = reading.await.unwrap().unwrap();
+        assert_eq!(lines, behind.stream.lines, "{fault:?}");
+    }
+}
+
 /// The old transaction still runs when the node looks for its outcome.
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
