@@ -130,4 +130,12 @@ impl Error {
             Error::Ledger(ledger::Error::Journal(JournalError::Owned { .. }))
         )
     }
+
+    /// True if this process ends, or has lost the session.
+    pub(super) fn is_of_the_past(&self) -> bool {
+        matches!(
+            self,
+            Error::ShutDown | Error::Ledger(ledger::Error::Journal(JournalError::Fenced { .. }))
+        )
+    }
 }

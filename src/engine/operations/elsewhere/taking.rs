@@ -27,8 +27,9 @@ impl Engine {
 
     async fn answer_request(self, journal: Arc<dyn Journal>, asked: Asked) {
         let reply = match self.carry_out(&asked).await {
-            // The session was released meanwhile. Its next owner takes the request.
-            Err(error) if error.is_owned() => None,
+            // The session was released or taken over meanwhile. Its next owner takes the request,
+            // and the journal tells it whether this process has carried it out.
+            Err(error) if error.is_owned() || error.is_of_the_past() => None,
             Ok(outcome) => Some(outcome),
             Err(error) => Some(Outcome::Failed(causes(&error))),
         };
