@@ -10,7 +10,8 @@ impl Desk {
     ///
     /// An erasure is no `Operation`. It appends nothing to the session: its records belong to the
     /// journal's own stream, and its refusals are about keys. An engine that serves the session
-    /// keeps the key in memory, so an engine never erases.
+    /// keeps the key in memory, so an engine never erases. In a journal that several processes
+    /// write, this one owns the session from then on, so none serves it.
     ///
     /// ```
     /// # async fn example(
@@ -25,13 +26,15 @@ impl Desk {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Ledger::erase`](crate::ledger::Ledger::erase).
+    /// Those of [`Ledger::erase`](crate::ledger::Ledger::erase), and
+    /// [`Owned`](recount_journal::Error::Owned) if another process serves the session.
     pub async fn erase(
         &self,
         session: SessionId,
         reason: &str,
         by: Actor,
     ) -> Result<Erasure, EraseError> {
+        self.ledger.own(session).await?;
         self.ledger
             .erase(session, by, reason, self.clock.now())
             .await

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount::engine::{Operated, Operation};
+use recount::engine::{Desk, Operated, Operation, SystemClock};
 use recount::journal::seal::MemoryKeyStore;
+use recount::ledger::{self, EraseError, Ledger};
 use recount::prelude::*;
 use recount::session::{Json, Seq};
 use recount_journal::testing::Stream;
-use recount_journal::{Append, CarriedOut, Journal, Sharing};
+use recount_journal::{Append, CarriedOut, Error, Journal, Sharing};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -231,4 +232,32 @@ async fn request_to_a_sealed_session_is_sealed() {
     for node in nodes {
         node.shutdown(Duration::ZERO).await.unwrap();
     }
+}
+
+/// A node that serves a session has its key in memory, and would go on with it.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn session_that_another_node_serves_is_not_erased() {
+    let (place, keys) = (Place::new(), Arc::new(MemoryKeyStore::default()));
+    let (runs, _ran) = mpsc::unbounded_channel();
+    let builder = Engine::in_memory().journal(place.node("a"));
+    let agent = support("a", runs).sealed();
+    let builder = builder.keys(keys.clone()).agent("support", agent);
+    let node = builder.open().await.unwrap();
+    let (request, live) = asked(&node).await;
+    let session = live.session_id();
+    let given = Ok(ToolConfirmation::denied("suspicious"));
+    let answer = Operation::Answer { request, given };
+    node.operate(answer, Actor::embedder("ada")).await.unwrap();
+    let desk = place.node("desk");
+    let desk = Desk::new(Ledger::new(desk).with_keys(keys), SystemClock::shared());
+    let erase = || desk.erase(session, "ticket 17", Actor::embedder("eve"));
+    let refused = erase().await.unwrap_err();
+    let EraseError::Ledger(ledger::Error::Journal(Error::Owned { owner, .. })) = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(owner, "a");
+    live.close("done", Actor::embedder("ada")).await.unwrap();
+    node.shutdown(Duration::from_secs(60)).await.unwrap();
+    assert!(erase().await.unwrap().erased.is_some());
 }
