@@ -105,7 +105,7 @@ async fn held_call_is_answered_in_no_place_and_under_no_id() {
 }
 
 #[tokio::test]
-async fn answer_with_the_name_of_another_function_passes_if_none_of_it_is_held() {
+async fn wrong_name_of_an_answer_passes_if_no_call_of_it_is_held() {
     let (bench, mut client, mut vendor) = with_held_call().await;
     is_dropped(&mut client, &mut vendor, &answer("a", "refund")).await;
     bench.answer("refund", ToolConfirmation::denied("no")).await;
@@ -115,7 +115,7 @@ async fn answer_with_the_name_of_another_function_passes_if_none_of_it_is_held()
 }
 
 #[tokio::test]
-async fn call_that_is_held_since_an_earlier_connection_is_answered_in_no_place() {
+async fn call_held_since_an_earlier_connection_is_answered_nowhere() {
     let named = [("x-recount-session", "s1")];
     let mut bench = Bench::start().await;
     let (_first, mut firsts) = bench.connected_with("k", &named, json!({})).await;

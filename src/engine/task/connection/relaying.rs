@@ -205,12 +205,16 @@ impl SessionTask {
 
     /// Tells a new relay of the model's calls that no client has.
     fn order_waiting(&self, relay: &Relayed) {
-        let waits = |it: &Call| match it.phase {
-            Phase::AwaitingHook
-            | Phase::AwaitingConfirmation { .. }
-            | Phase::Ready { .. }
-            | Phase::Running { .. } => !it.made_by_program && it.parent.is_none(),
-            _ => false,
+        let waits = |it: &Call| {
+            let is_of_model = !it.made_by_program && it.parent.is_none();
+            is_of_model
+                && matches!(
+                    it.phase,
+                    Phase::AwaitingHook
+                        | Phase::AwaitingConfirmation { .. }
+                        | Phase::Ready { .. }
+                        | Phase::Running { .. }
+                )
         };
         let calls = self.stream.session.calls.iter();
         for (call, it) in calls.filter(|(_, it)| waits(it)) {
