@@ -7,7 +7,7 @@ use deadpool_postgres::Object;
 use recount_journal::{Asked, BoxFuture, Error, Sharing, Unowned};
 use uuid::Uuid;
 
-use crate::claims::{self, OwnedSearch};
+use crate::claims::{self, Sought};
 use crate::commands;
 use crate::journal::PostgresJournal;
 
@@ -84,7 +84,7 @@ impl Sharing for PostgresJournal {
     }
 
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
-        let sought = OwnedSearch {
+        let sought = Sought {
             kinds: sought.kinds.iter().map(ToString::to_string).collect(),
             flags: i64::from(sought.flags),
             due_us: sought.due_us,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount_journal::testing::Stream;
-use recount_journal::{Journal, Sharing};
+use recount_journal::{Error, Journal, Sharing};
 use tokio_postgres::Client;
 
 use crate::place::Place;
@@ -90,4 +90,53 @@ async fn dropped_journal_renews_no_lease() {
         seen = sharing.changed(seen).await;
     }
     stream.append(&*b, &["{}"]);
+}
+
+/// The claim begins before another node does, and waits for the lock of one stream while that node
+/// claims the other one.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn claim_that_waited_takes_nothing_from_a_newer_node() {
+    let place = Place::new();
+    let (a, b) = (place.node("a"), place.node("b"));
+    let mut streams = [Stream::new(1), Stream::new(2)];
+    for stream in &mut streams {
+        stream.append(&*a, &["{}"]);
+    }
+    a.close().await.unwrap();
+    let sessions = streams.each_ref().map(|it| it.session);
+    let holder = place.client().await;
+    let hold = format!(
+        "BEGIN; SELECT FROM head WHERE session = '{}' FOR UPDATE",
+        sessions[0]
+    );
+    holder.batch_execute(&hold).await.unwrap();
+    let claimant = Arc::clone(&b);
+    let claim =
+        tokio::spawn(async move { claimant.sharing().unwrap().claim(sessions.to_vec()).await });
+    place.blocked(1).await;
+    let c = place.node("c");
+    let claimed = c.sharing().unwrap().claim(vec![sessions[1]]).await;
+    assert_eq!(claimed.unwrap(), [sessions[1]]);
+    holder.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(claim.await.unwrap().unwrap(), [sessions[0]]);
+    streams[0].append(&*b, &["{}"]);
+    streams[1].append(&*c, &["{}"]);
+}
+
+/// A node that was away longer than its lease must not own what others will not look for.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_whose_lease_ended_claims_nothing() {
+    let place = Place::new();
+    let (a, b) = (place.node("a"), place.node("b"));
+    let mut stream = Stream::new(1);
+    stream.append(&*a, &["{}"]);
+    a.close().await.unwrap();
+    place
+        .execute("UPDATE node SET until = clock_timestamp() WHERE name = 'b'")
+        .await;
+    let error = b.sharing().unwrap().claim(vec![stream.session]).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }

@@ -19,3 +19,4 @@ mod place;
 mod proxy;
 mod servers;
 mod suite;
+mod unowned;

@@ -1,15 +1,24 @@
-//! The streams that this node owns, and their epochs.
+//! The streams that this node owns, and their epochs. `unowned` has those that have no owner.
+
+mod unowned;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::Object;
+use futures_util::future;
 use recount_journal::{Error, Hash, Head};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::error::failed;
 use crate::server::{FREE, query};
+
+pub(crate) use unowned::{Sought, unowned};
+
+/// The owner of a stream that was released, and may need another one. No node has this id.
+pub(crate) const RELEASED: Uuid = Uuid::nil();
 
 /// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
 /// refuses an append with an older one.
@@ -71,31 +80,70 @@ impl Claims {
 
 /// Makes a node the owner of streams whose owners released them, or whose owners' leases have
 /// ended. Returns the epochs of those that it owns now.
+///
+/// # Errors
+/// [`Error::Poisoned`] for a node whose own lease has ended.
 pub(crate) async fn claim(
     client: &Object,
     schema: &str,
     sessions: &[Uuid],
     node: Uuid,
 ) -> Result<Vec<(Uuid, i64)>, Error> {
-    // The rows are locked before anything is compared: a lock may be waited for, and a lease be
-    // renewed meanwhile. A lease that has ended cannot be renewed. A session that this node owns
-    // and has forgotten is claimed anew, and the new epoch ends what it had under way.
-    let update = format!(
-        "WITH locked AS MATERIALIZED (
-             SELECT session, owner FROM {schema}.head WHERE session = ANY ($1)
-             ORDER BY session FOR NO KEY UPDATE
-         ), owners AS MATERIALIZED (
-             SELECT id, until FROM {schema}.node WHERE id IN (SELECT owner FROM locked)
-             ORDER BY id FOR SHARE
-         )
-         UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1
-         FROM locked l LEFT JOIN owners o ON o.id = l.owner
-         WHERE h.session = l.session AND (l.owner IS NULL OR l.owner = $2
-             OR o.until IS NULL OR o.until <= clock_timestamp())
-         RETURNING h.session, h.epoch"
+    let doing = "claim sessions";
+    // The rows are locked before anything is compared: a lock may be waited for, a lease be renewed
+    // meanwhile, and a node begin and claim one of them.
+    let lock = format!(
+        "SELECT FROM {schema}.head WHERE session = ANY ($1) ORDER BY session FOR NO KEY UPDATE"
     );
-    let rows = query(client, "claim sessions", &update, &[&sessions, &node]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    // A statement of its own, so that it sees every node that owned one of the rows as they were
+    // locked. A node without a row owned nothing when it was removed. A lease that has ended cannot
+    // be renewed. A session that this node owns and has forgotten is claimed anew, and the new
+    // epoch ends what it had under way.
+    let update = format!(
+        "WITH nodes AS MATERIALIZED (
+             SELECT id, until FROM {schema}.node
+             WHERE id = $2 OR id IN (SELECT owner FROM {schema}.head WHERE session = ANY ($1))
+             ORDER BY id FOR SHARE
+         ), living AS MATERIALIZED (
+             SELECT id FROM nodes WHERE until > clock_timestamp()
+         ), claimed AS (
+             UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1
+             WHERE h.session = ANY ($1) AND $2 IN (SELECT id FROM living)
+                 AND (h.owner = $2 OR h.owner IS NULL OR h.owner NOT IN (SELECT id FROM living))
+             RETURNING h.session, h.epoch
+         )
+         SELECT session, epoch FROM claimed
+         UNION ALL SELECT $2, NULL WHERE $2 NOT IN (SELECT id FROM living)"
+    );
+    let lock = client.prepare_cached(&lock).await.map_err(failed(doing))?;
+    let update = client.prepare_cached(&update).await;
+    let update = update.map_err(failed(doing))?;
+    // They are sent together, in one round trip. A server may have another isolation by default,
+    // under which both statements would see the same.
+    let (node, sessions): (&(dyn ToSql + Sync), &(dyn ToSql + Sync)) = (&node, &sessions);
+    let (first, second) = ([sessions], [sessions, node]);
+    let claimed = future::try_join4(
+        client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+        client.execute(&lock, &first),
+        client.query(&update, &second),
+        client.batch_execute("COMMIT"),
+    );
+    match claimed.await {
+        Ok(((), _, rows, ())) => {
+            let claimed = rows
+                .iter()
+                .map(|row| Some((row.get(0), row.get::<_, Option<_>>(1)?)));
+            let ended = || Error::Poisoned {
+                cause: "the lease of this node ended, as the database says".to_owned(),
+            };
+            claimed.collect::<Option<_>>().ok_or_else(ended)
+        }
+        Err(error) => {
+            // The transaction is over either way; an error here is that of the connection.
+            let _ = client.batch_execute("ROLLBACK").await;
+            Err(failed(doing)(error))
+        }
+    }
 }
 
 /// Returns the name of the node that owns a stream, if its lease is valid.
@@ -112,47 +160,8 @@ pub(crate) async fn owner(
     Ok(rows.first().map(|row| row.get(0)))
 }
 
-/// Returns streams that need a node and have none.
-pub(crate) async fn unowned(
-    client: &Object,
-    schema: &str,
-    sought: OwnedSearch,
-) -> Result<Vec<Uuid>, Error> {
-    let select = format!(
-        "SELECT w.session FROM (
-             SELECT session FROM {schema}.work WHERE kind = ANY ($1) AND session > $4
-             UNION
-             SELECT session FROM {schema}.work WHERE deadline_us <= $2 AND session > $4
-             UNION
-             SELECT session FROM {schema}.work WHERE flags & $3 <> 0 AND session > $4) w
-         JOIN {schema}.head h ON h.session = w.session
-         WHERE h.owner IS NULL OR NOT EXISTS (
-             SELECT FROM {schema}.node n WHERE n.id = h.owner AND n.until > clock_timestamp())
-         ORDER BY w.session LIMIT $5"
-    );
-    let OwnedSearch {
-        kinds,
-        flags,
-        due_us,
-        after,
-        limit,
-    } = sought;
-    let doing = "find sessions without an owner";
-    let parameters: [&(dyn ToSql + Sync); 5] = [&kinds, &due_us, &flags, &after, &limit];
-    let rows = query(client, doing, &select, &parameters).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
-/// The parameters of [`unowned`].
-pub(crate) struct OwnedSearch {
-    pub(crate) kinds: Vec<String>,
-    pub(crate) flags: i64,
-    pub(crate) due_us: i64,
-    pub(crate) after: Uuid,
-    pub(crate) limit: i64,
-}
-
-/// Gives up a stream, so that another node can claim it at once.
+/// Gives up a stream, so that another node can claim it at once. Its owner is then [`RELEASED`]
+/// until a node has looked whether it needs one.
 pub(crate) async fn release(
     client: &Object,
     (schema, channel): (&str, &str),
@@ -161,7 +170,7 @@ pub(crate) async fn release(
 ) -> Result<(), Error> {
     let update = format!(
         "WITH released AS (
-             UPDATE {schema}.head SET owner = NULL
+             UPDATE {schema}.head SET owner = '{RELEASED}'
              WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
          SELECT pg_notify($4, '{FREE}') FROM released"
     );
