@@ -6,6 +6,7 @@ use tokio::task::JoinError;
 
 use super::received::Received;
 use crate::adk::RefusedMessage;
+use crate::control::Refusal;
 use crate::ledger;
 use crate::live::ConnectError;
 use crate::session::{CallId, Hook, Rejection, RequestId, SessionId};
@@ -20,6 +21,9 @@ pub enum Error {
     /// A rule rejected the command.
     #[error("{0}")]
     Refused(Rejection),
+    /// A rule rejected the command at the process that owns the session.
+    #[error("{}", _0.text)]
+    RefusedElsewhere(Refusal),
     /// A legal hold was not placed or not released.
     #[error(transparent)]
     HoldRefused(#[from] ledger::HoldRefusal),

@@ -80,33 +80,24 @@ impl ClaimedCall {
     }
 }
 
-/// The open items that a client may claim now, or that may become claimable at a known time.
-pub(crate) struct Claimable {
-    /// The items to try, oldest first. A deadline that nothing has recorded may have passed.
-    pub(crate) items: Vec<OpenItem>,
-    /// The next deadline of an item that a client may claim after it.
-    pub(crate) next: Option<Timestamp>,
+/// Returns the time from which a client may claim an open item of these kinds. `None`: not before
+/// its session records something.
+///
+/// No task notices the end of a lease or the time of a retry in a session that nothing serves. So an
+/// item whose deadline has passed is to be tried, too.
+pub(crate) fn claimable_from(item: &OpenItem) -> Option<Timestamp> {
+    if item.kind == OpenKind::Claimable.as_str() {
+        return Some(Timestamp(i64::MIN));
+    }
+    item.deadline_us.map(Timestamp)
 }
 
 impl Ledger {
-    /// Returns the open items that a client may claim at `now`.
-    ///
-    /// No task notices the end of a lease or the time of a retry in a session that nothing serves.
-    /// So an item whose deadline has passed is to be tried, too.
-    pub(crate) async fn claimable(&self, now: Timestamp) -> Result<Claimable, Error> {
-        let waits = [OpenKind::Claimed, OpenKind::Ready].map(OpenKind::as_str);
+    /// Returns the open items that a client may claim now or later, oldest first.
+    pub(crate) async fn items_for_clients(&self) -> Result<Vec<OpenItem>, Error> {
         let kinds = [OpenKind::Claimable, OpenKind::Claimed, OpenKind::Ready];
-        let (mut items, mut next): (Vec<OpenItem>, Option<Timestamp>) = (Vec::new(), None);
-        for item in self.open_items_of(&kinds).await? {
-            let due = item.deadline_us.map(Timestamp);
-            match due.filter(|_| waits.contains(&item.kind.as_str())) {
-                Some(due) if now < due => next = Some(next.map_or(due, |it| it.min(due))),
-                Some(_) => items.push(item),
-                None if item.kind == OpenKind::Claimable.as_str() => items.push(item),
-                None => {}
-            }
-        }
+        let mut items = self.open_items_of(&kinds).await?;
         items.sort_by_key(|it| it.since_us);
-        Ok(Claimable { items, next })
+        Ok(items)
     }
 }

@@ -35,6 +35,7 @@ mod unknown_kinds;
 
 pub(crate) use appending::{Batch, IN_PLACE};
 pub use approvals::GivenApproval;
+pub(crate) use claims::claimable_from;
 pub use claims::{ClaimKey, ClaimedCall};
 pub(crate) use clock_observations::CLOCK_OBSERVED;
 pub use clock_observations::{ClockObservation, ClockReading, ClockSync};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::claims::claiming::{ClientAction, command_of};
+use super::claims::claiming::{ClientAction, claim_of, command_of};
 use super::desk::Desk;
 use super::receipt::Receipt;
 use super::reconciling::reconciles;
@@ -14,7 +14,8 @@ use crate::engine::inputs::callers::BegunCall;
 use crate::engine::serving::engine::Engine;
 use crate::ledger::{ClaimKey, HoldTarget, Ledger, PauseTarget};
 use crate::session::{
-    Actor, Command, Finding, Json, RequestId, Seq, Session, SessionId, Timestamp, UnfitAnswer,
+    Actor, Command, Finding, Json, Lease, RequestId, Seq, Session, SessionId, Timestamp,
+    UnfitAnswer,
 };
 use crate::tool::{Ticket, ToolConfirmation};
 
@@ -147,6 +148,19 @@ pub enum Operation {
         /// The reason, recorded in clear.
         reason: String,
     },
+    /// Claims a call for a client, for the length of the lease: see
+    /// [`claim`](Engine::claim). The claim starts the call.
+    Claim {
+        /// The session.
+        session: SessionId,
+        /// The record of the call.
+        call: Seq,
+        /// The id of the claim.
+        claim: String,
+        /// The lease.
+        #[serde(rename = "lease_ms", with = "super::elsewhere::lease_ms")]
+        lease: Lease,
+    },
     /// A request of a client about a call that it holds, such as a result or the end of its claim.
     ///
     /// ```
@@ -255,7 +269,8 @@ impl Executor<'_> {
             }
             Operation::Respond { ticket, .. } => Ok((ticket.session, Some(ticket.call))),
             Operation::Reconcile { session, call, .. }
-            | Operation::Cancel { session, call, .. } => Ok((*session, Some(*call))),
+            | Operation::Cancel { session, call, .. }
+            | Operation::Claim { session, call, .. } => Ok((*session, Some(*call))),
             Operation::Client { key, .. } => Ok((key.session, Some(key.call))),
             Operation::RevokeLeave { session, leave, .. } => Ok((
                 *session,
@@ -349,6 +364,15 @@ impl Executor<'_> {
                 reason,
             } => {
                 let command = Command::RevokeLeave { leave, reason, by };
+                self.take(session, command).await
+            }
+            Operation::Claim {
+                session,
+                call,
+                claim,
+                lease,
+            } => {
+                let command = claim_of(call, claim, lease.until(self.now()), by);
                 self.take(session, command).await
             }
             Operation::Client { key, action } => {

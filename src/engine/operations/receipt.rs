@@ -14,7 +14,7 @@ pub(super) struct Receipt {
 
 /// The part of a receipt that is read from the record.
 enum Read {
-    /// The end of a client's claim or lease.
+    /// The lease of a client, or the end of its claim.
     Client,
     /// The approvals that are missing.
     Missing,
@@ -37,7 +37,7 @@ impl Receipt {
         };
         let tool = tool.or_else(|| paused_tool(operation));
         let read = match (operation, call) {
-            (Operation::Client { .. }, _) => Read::Client,
+            (Operation::Claim { .. } | Operation::Client { .. }, _) => Read::Client,
             (Operation::Answer { .. }, _) => Read::Missing,
             (Operation::Cancel { .. }, Some(call)) => Read::Attempts(call),
             _ => Read::Nothing,
@@ -101,6 +101,9 @@ async fn note_client(
         Some(Event::Observed(Observation::LeaseRenewed(it))) => {
             on_record.until = Some(it.until_us);
         }
+        Some(Event::Observed(Observation::CallClaimed(it))) => {
+            on_record.until = Some(it.until_us);
+        }
         Some(Event::Observed(_) | Event::Decided(_)) | None => {}
     }
     Ok(())
@@ -116,6 +119,7 @@ fn paused_tool(operation: &Operation) -> Option<String> {
         | Operation::Respond { .. }
         | Operation::Reconcile { .. }
         | Operation::Cancel { .. }
+        | Operation::Claim { .. }
         | Operation::Client { .. }
         | Operation::RevokeLeave { .. }
         | Operation::PlaceHold { .. }

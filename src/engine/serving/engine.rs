@@ -29,6 +29,7 @@ use crate::engine::live_media::media::Media;
 use crate::engine::notify::notices::Notices;
 use crate::engine::notify::publisher::Publisher;
 use crate::engine::notify::updates::Updates;
+use crate::engine::operations::claims::offers::Offers;
 use crate::engine::task::parts::{Connections, Running, Shared, Stream};
 use crate::engine::task::retrying_journal::{self, SpaceWait};
 use crate::engine::task::session_task::{Begin, SessionTask};
@@ -85,6 +86,8 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) alarm: Arc<Alarm>,
     /// The work that ended tasks could not do, in a journal that several processes write.
     pub(super) left_open: Arc<LeftOpen>,
+    /// The calls that clients may claim.
+    pub(in crate::engine) offers: Arc<Offers>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The task that takes over sessions of processes that are gone.
     pub(super) adopting: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -127,6 +130,7 @@ impl Engine {
             desk_turns: Arc::default(),
             alarm: Arc::default(),
             left_open: Arc::default(),
+            offers: Arc::default(),
             alarm_task: Mutex::default(),
             adopting: Mutex::default(),
             followers: Mutex::default(),

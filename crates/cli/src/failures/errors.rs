@@ -157,6 +157,7 @@ impl From<engine::Error> for Failure {
             engine::Error::Refused(rejection) => {
                 Failure::new(refusal_code(&rejection), what).exit(Exit::Refused)
             }
+            engine::Error::RefusedElsewhere(refusal) => super::service::refused(&refusal),
             engine::Error::Connect(_) => Failure::new("not-connected", what)
                 .advice("check the endpoint, the network and the key"),
             engine::Error::UnknownRequest { .. } => Failure::new("unknown-request", what),

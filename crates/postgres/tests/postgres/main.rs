@@ -8,6 +8,7 @@
 )]
 
 mod claims;
+mod client_claims;
 mod exports;
 mod failing;
 mod fencing;

@@ -401,6 +401,7 @@ pub(super) fn problem(error: &Error) -> Problem {
         // No message here has an id beside its ticket.
         Error::WrongId { .. }
         | Error::Refused(_)
+        | Error::RefusedElsewhere(_)
         | Error::HoldRefused(_)
         | Error::Connect(_)
         | Error::Configuration { .. }

@@ -1,17 +1,25 @@
 //! The claim of a call for a client, by an engine or at a desk.
 
-use recount_journal::OpenItem;
+use std::sync::Arc;
 
 use super::super::operation::Executor;
-use super::claiming::ClaimRequest;
+use super::claiming::{ClaimRequest, claim_of};
+use super::offers::{Offer, Offers};
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
 use crate::ledger::{self, ClaimedCall};
-use crate::session::{
-    Actor, ClaimAction, ClaimCommand, ClaimRejection, Command, OpenKind, Rejection, Seq, SessionId,
-    Timestamp,
-};
+use crate::session::{Actor, ClaimRejection, Rejection, Seq, SessionId, Timestamp};
+
+/// The codes of refusals after which the next call is tried.
+const TAKEN: [&str; 6] = [
+    "already_claimed",
+    "call_not_ready",
+    "not_for_clients",
+    "stale_attempt",
+    "call_settled",
+    "session_closed",
+];
 
 impl Executor<'_> {
     /// Claims a call. If there is none, returns the next time at which to try again.
@@ -21,82 +29,79 @@ impl Executor<'_> {
         by: Actor,
     ) -> Result<Result<ClaimedCall, Option<Timestamp>>, Error> {
         if let Some((session, call)) = request.call {
-            let seq = self.record_claim(session, call, request, by).await?;
+            let recorded = self.record_claim(session, call, request, by.clone()).await;
+            let seq = match recorded {
+                Err(error) if error.is_owned() => {
+                    self.claim_elsewhere((session, call), request, by, (error, None))
+                        .await?
+                }
+                recorded => recorded?,
+            };
             return self.claimed(session, call, seq).await.map(Ok);
         }
-        let claimable = self.ledger().claimable(self.now()).await?;
-        for item in claimable.items {
-            let (session, call) = (SessionId(item.session), Seq(item.item));
-            match self.try_claim(&item, request, by.clone()).await {
+        let (now, offers) = (self.now(), self.offers());
+        let mut next: Option<Timestamp> = None;
+        for offer in offers.list(self.ledger()).await?.iter() {
+            if now < offer.from {
+                next = Some(next.map_or(offer.from, |it| it.min(offer.from)));
+                continue;
+            }
+            let (session, call) = offer.call();
+            match self.try_claim(&offers, offer, request, by.clone()).await {
                 Ok(Some(seq)) => return self.claimed(session, call, seq).await.map(Ok),
                 Ok(None) => {}
-                Err(Error::Refused(rejection)) if is_taken(&rejection) => {}
-                // Its own process offers it.
-                Err(error) if error.is_owned() => {}
+                Err(error) if is_taken(&error) => {}
                 // The calls of other sessions must not wait for this one.
-                Err(error) if is_of_session(&error) => {
+                Err(error) if error.is_owned() || is_of_session(&error) => {
                     tracing::warn!(%session, %error, "a call of a session cannot be claimed");
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(Err(claimable.next))
+        Ok(Err(next))
     }
 
-    /// Records the claim of a listed call, if the client can run it.
+    /// The calls to claim. A desk lists them for itself.
+    fn offers(&self) -> Arc<Offers> {
+        match self {
+            Executor::Engine(engine) => engine.inner.offers.clone(),
+            Executor::Desk(_) => Arc::default(),
+        }
+    }
+
+    /// Records the claim of an offered call, if the client can run it.
     async fn try_claim(
         &self,
-        item: &OpenItem,
+        offers: &Arc<Offers>,
+        offer: &Offer,
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Option<Seq>, Error> {
-        let (session, call) = (SessionId(item.session), Seq(item.item));
-        let by_any = item.kind == OpenKind::Ready.as_str();
-        if !self.can_run(session, call, request, by_any).await? {
+        let (session, call) = offer.call();
+        if !self.can_run(offer, request).await? {
             return Ok(None);
         }
-        let claimed = self.record_claim(session, call, request, by).await;
-        claimed.map(Some)
+        let owned = match self.record_claim(session, call, request, by.clone()).await {
+            Err(error) if error.is_owned() => error,
+            claimed => return claimed.map(Some),
+        };
+        let Some(under_way) = offers.begin_elsewhere((session, call)) else {
+            return Ok(None);
+        };
+        let attempt = (owned, Some(under_way));
+        let claimed = self.claim_elsewhere((session, call), request, by, attempt);
+        claimed.await.map(Some)
     }
 
     /// True if the client can run the call. False for a sealed session without its key.
-    ///
-    /// With `by_any`, a tool that clients do not run may have the call.
-    async fn can_run(
-        &self,
-        session: SessionId,
-        call: Seq,
-        request: &ClaimRequest,
-        by_any: bool,
-    ) -> Result<bool, Error> {
-        let opened = match self.ledger().opened(session).await {
-            Err(ledger::Error::Sealed { .. }) => return Ok(false),
-            opened => opened?,
-        };
-        let Some((_, opened)) = opened else {
+    async fn can_run(&self, offer: &Offer, request: &ClaimRequest) -> Result<bool, Error> {
+        let Some(tool) = offer.tool_within(self.ledger(), request).await? else {
             return Ok(false);
         };
-        let served = request.agents.is_empty() || request.agents.contains(&opened.agent);
-        let labelled = request
-            .labels
-            .iter()
-            .all(|(key, value)| opened.labels.get(key) == Some(value));
-        if !served || !labelled {
-            return Ok(false);
-        }
-        if request.tools.is_empty() && !by_any {
+        if !offer.may_be_of_any_tool() {
             return Ok(true);
         }
-        let Some(tool) = self.ledger().tool_of(session, call).await? else {
-            return Ok(false);
-        };
-        if !request.tools.is_empty() && !request.tools.contains(&tool) {
-            return Ok(false);
-        }
-        if !by_any {
-            return Ok(true);
-        }
-        let session = self.folded(session).await?;
+        let session = self.folded(offer.call().0).await?;
         let declared = session.terms.catalog.tools.get(&tool);
         Ok(declared.is_some_and(|it| it.kind.runs_at_client()))
     }
@@ -109,15 +114,8 @@ impl Executor<'_> {
         request: &ClaimRequest,
         by: Actor,
     ) -> Result<Seq, Error> {
-        let command = Command::Claim(ClaimCommand {
-            call,
-            attempt: None,
-            claim: request.claim.clone(),
-            by,
-            action: ClaimAction::Claim {
-                until_us: request.lease.until(self.now()),
-            },
-        });
+        let (claim, lease) = (request.claim.clone(), request.lease);
+        let command = claim_of(call, claim, lease.until(self.now()), by);
         self.take(session, command).await
     }
 
@@ -176,15 +174,19 @@ fn is_of_session(error: &Error) -> bool {
 }
 
 /// True if another client or the session was faster, so that the next call is tried.
-fn is_taken(rejection: &Rejection) -> bool {
-    matches!(
-        rejection,
-        Rejection::Claim(
-            ClaimRejection::AlreadyClaimed { .. }
+fn is_taken(error: &Error) -> bool {
+    match error {
+        Error::Refused(
+            Rejection::Claim(
+                ClaimRejection::AlreadyClaimed { .. }
                 | ClaimRejection::NotReady { .. }
                 | ClaimRejection::NotForClients { .. }
                 | ClaimRejection::StaleAttempt { .. },
-        ) | Rejection::CallSettled { .. }
-            | Rejection::SessionClosed
-    )
+            )
+            | Rejection::CallSettled { .. }
+            | Rejection::SessionClosed,
+        ) => true,
+        Error::RefusedElsewhere(refusal) => TAKEN.contains(&refusal.code.as_str()),
+        _ => false,
+    }
 }

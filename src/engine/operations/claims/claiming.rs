@@ -299,6 +299,22 @@ impl Desk {
     }
 }
 
+/// Returns the command that claims the next start of a call until a time.
+pub(in crate::engine::operations) fn claim_of(
+    call: Seq,
+    claim: String,
+    until_us: Timestamp,
+    by: Actor,
+) -> Command {
+    Command::Claim(ClaimCommand {
+        call,
+        attempt: None,
+        claim,
+        by,
+        action: ClaimAction::Claim { until_us },
+    })
+}
+
 /// Returns the command of a client about a claim. Only the record of an ended call has its tool.
 pub(in crate::engine::operations) async fn command_of(
     ledger: &Ledger,

@@ -48,18 +48,35 @@ enum Way {
 }
 
 impl Executor<'_> {
-    async fn operate_anywhere(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
+    /// Carries out an operation, here or at the owner of its session.
+    pub(in crate::engine::operations) async fn operate_anywhere(
+        &self,
+        operation: Operation,
+        by: Actor,
+    ) -> Result<Operated, Error> {
+        match self.operate(operation.clone(), by.clone()).await {
+            Err(error) if error.is_owned() => {
+                self.operate_elsewhere(operation, by, error, WITHIN).await
+            }
+            done => done,
+        }
+    }
+
+    /// Sends an operation to the owner of its session. Without an owner, it is carried out here.
+    /// `owned` is the error of the last attempt here.
+    pub(in crate::engine::operations) async fn operate_elsewhere(
+        &self,
+        operation: Operation,
+        by: Actor,
+        mut owned: Error,
+        within: Duration,
+    ) -> Result<Operated, Error> {
         let journal = self.ledger().journal().clone();
         let Some(sharing) = journal.sharing() else {
-            return self.operate(operation, by).await;
+            return Err(owned);
         };
-        let until = Instant::now() + WITHIN;
+        let until = Instant::now() + within;
         loop {
-            let done = self.operate(operation.clone(), by.clone()).await;
-            let owned = match done {
-                Err(error) if error.is_owned() => error,
-                done => return done,
-            };
             let (session, _) = self.about(&operation).await?;
             let sent = Sent {
                 operation: operation.clone(),
@@ -78,6 +95,10 @@ impl Executor<'_> {
                 Way::Withdrawn if until <= Instant::now() => return Err(owned),
                 Way::Withdrawn => {}
             }
+            owned = match self.operate(operation.clone(), by.clone()).await {
+                Err(error) if error.is_owned() => error,
+                done => return done,
+            };
         }
     }
 }
