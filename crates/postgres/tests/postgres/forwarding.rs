@@ -90,7 +90,7 @@ async fn call_at_another_node_is_made_by_the_owner() {
 }
 
 /// The lease of the node is over, as if it had been killed.
-async fn lose(place: &Place, node: &str) {
+pub(crate) async fn lose(place: &Place, node: &str) {
     let end = format!("UPDATE node SET until = clock_timestamp() WHERE name = '{node}'");
     assert_eq!(place.execute(&end).await, 1);
 }
