@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{BoxFuture, Error};
 
-/// The streams for which [`Sharing::unowned`] looks.
+/// The streams for which [`Sharing::unowned`] and [`Sharing::owned`] look.
 #[derive(Clone, Copy, Debug)]
 pub struct Unowned<'a> {
     /// The kinds of open items that need a process.
@@ -69,6 +69,10 @@ pub trait Sharing: Send + Sync {
     /// Returns streams that need a process and have none, in the order of their ids.
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
 
+    /// Returns streams that need a process and belong to this one, in the order of their ids. Some
+    /// of them this process may not know as its own: the reply to a claim was lost.
+    fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
+
     /// Waits until another process may have released a stream, sent a request or a reply, or
     /// written to the journal's own stream. It returns after a while in any case, since news can
     /// be lost.
@@ -108,6 +112,13 @@ pub trait Sharing: Send + Sync {
     /// # Errors
     /// [`Error::Poisoned`].
     fn lease(&self) -> Result<(), Error>;
+
+    /// Checks that the last append of this process was not refused. It is for reports of health: the
+    /// next append may succeed.
+    ///
+    /// # Errors
+    /// The error of that append. Errors that are about the append itself do not count.
+    fn takes_appends(&self) -> Result<(), Error>;
 
     /// Waits until the lease of this process has ended, and returns why. The process must begin
     /// anew to serve the journal again. Without a lease it waits for ever.

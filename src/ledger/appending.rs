@@ -8,6 +8,7 @@ use super::{Error, Seal, line};
 use crate::session::{Fact, OpenWork, Seq, Session, SessionId, open_work};
 
 /// The records of one append, with what is committed with them.
+#[derive(Clone)]
 pub(crate) struct Batch<'b> {
     /// The session after the records.
     pub(crate) session: &'b Session,

@@ -112,9 +112,11 @@ impl Committer {
             Ok(refused) => refused,
             Err(error) if may_be_repeated(&error) => return Attempt::Settled,
             Err(error) if is_full(&error) => {
+                self.server.health.refused(&error);
                 return Attempt::Failed(Error::NoSpace { free: 0, floor: 0 });
             }
             Err(error) if changed_nothing(&error) => {
+                self.server.health.refused(&error);
                 return Attempt::Failed(failed("append")(error));
             }
             Err(error) => {
@@ -125,6 +127,7 @@ impl Committer {
                 return Attempt::Lost;
             }
         };
+        self.server.health.accepted();
         // After the commit: a caller may start a tool on this answer.
         if let Err(ended) = self.lease.check() {
             fail(std::mem::take(jobs), &ended);
@@ -289,8 +292,7 @@ impl Committer {
     pub(crate) async fn connect(&self) -> Result<AppendConnection, tokio_postgres::Error> {
         let client = self.server.connect(|_| ()).await?;
         let address = &self.server.address;
-        let (schema, channel) = (address.quoted_schema(), address.channel());
-        let statements = Statements::prepare(&client, &schema, &channel).await?;
+        let statements = Statements::new(address.quoted_schema(), address.channel());
         Ok(AppendConnection { client, statements })
     }
 }

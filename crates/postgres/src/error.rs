@@ -59,6 +59,11 @@ pub(crate) fn changed_nothing(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
         return false;
     };
+    // A cancelled statement is rolled back. The server cancels none that has begun to commit, and an
+    // append is one statement.
+    if *code == SqlState::QUERY_CANCELED {
+        return true;
+    }
     // Class 57 is the intervention of an operator, class 08 a failure of the connection. The last
     // is a commit whose outcome the server itself does not know.
     !(code.code().starts_with("57")

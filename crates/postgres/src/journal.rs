@@ -288,10 +288,12 @@ impl Journal for PostgresJournal {
         self.read_with(|reading| reading.keep_snapshot(session, bytes))
     }
 
-    /// A node without a lease can record nothing.
+    /// A node without a lease can record nothing. One whose server may lose what it acknowledges
+    /// takes no new work, as it would not have been opened.
     fn room(&self) -> Result<(), Error> {
         self.opened()?;
-        self.lease()
+        self.lease()?;
+        self.server.health.check_settings()
     }
 
     fn sharing(&self) -> Option<&dyn Sharing> {

@@ -1,18 +1,24 @@
 //! The lease of this node: until when other nodes leave its streams alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use recount_journal::Error;
 use tokio::sync::watch;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
+use crate::clock;
 use crate::error::{error_text, failed};
 use crate::server::{FREE, Server};
+use crate::supervision::look_after;
 
 /// The parts of a lease: it is renewed when one of them has passed.
 const PARTS: u32 = 4;
+
+/// The part of a lease that this node does not use. It is for what has been checked and begins, and
+/// for clocks that do not go at the same rate.
+const MARGIN: u32 = 10;
 
 /// The pause before a lost connection is opened again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -23,8 +29,7 @@ pub(crate) struct Lease {
     pub(crate) node: Uuid,
     pub(crate) name: String,
     length: Duration,
-    start: Instant,
-    /// The end, in microseconds after `start`.
+    /// The end, in microseconds of this process's clock.
     until_us: AtomicU64,
     lost: watch::Sender<Option<String>>,
 }
@@ -38,7 +43,7 @@ impl Lease {
         length: Duration,
     ) -> Result<Self, Error> {
         let node = Uuid::new_v4();
-        let start = Instant::now();
+        let asked = clock::elapsed();
         let insert = format!(
             "INSERT INTO {schema}.node (id, name, until)
              VALUES ($1, $2, clock_timestamp() + $3 * interval '1 microsecond')"
@@ -52,8 +57,7 @@ impl Lease {
             node,
             name,
             length,
-            start,
-            until_us: AtomicU64::new(length_us),
+            until_us: AtomicU64::new(end_of(asked, length)),
             lost: watch::Sender::new(None),
         })
     }
@@ -87,8 +91,9 @@ impl Lease {
         });
     }
 
-    /// Renews the lease in time, until it is lost.
-    pub(crate) async fn keep(&self, server: &Server) {
+    /// Renews the lease in time, until it is lost. Each time it looks after the health of the node,
+    /// with the lossy settings that are allowed.
+    pub(crate) async fn keep(&self, server: &Server, allowed: &[String]) {
         let schema = server.address.quoted_schema();
         let (mut client, mut is_late) = (None, false);
         loop {
@@ -111,7 +116,13 @@ impl Lease {
             let renewed = renewed.await;
             is_late = !matches!(renewed, Ok(Ok(true)));
             match renewed {
-                Ok(Ok(true)) => {}
+                Ok(Ok(true)) => {
+                    let looking = look_after(server, client.as_ref(), (allowed, self.length));
+                    // A connection that hangs is replaced with the next renewal.
+                    if tokio::time::timeout(within, looking).await.is_err() {
+                        client = None;
+                    }
+                }
                 Ok(Ok(false)) => {
                     self.lose(format!("{}, as the database says", self.ended()));
                     return;
@@ -146,13 +157,13 @@ impl Lease {
              WHERE id = $1 AND until > clock_timestamp()"
         );
         let length_us = micros(self.length);
-        let asked = self.start.elapsed();
+        let asked = clock::elapsed();
         let update = client
             .execute(&update, &[&self.node, &(length_us as f64)])
             .await;
         let renewed = update? == 1;
         if renewed {
-            let until = micros(asked).saturating_add(length_us);
+            let until = end_of(asked, self.length);
             self.until_us.store(until, Ordering::Release);
         }
         *known = Some(client);
@@ -162,7 +173,7 @@ impl Lease {
     /// The time that is left.
     fn left(&self) -> Duration {
         let until = Duration::from_micros(self.until_us.load(Ordering::Acquire));
-        until.saturating_sub(self.start.elapsed())
+        until.saturating_sub(clock::elapsed())
     }
 
     fn ended(&self) -> String {
@@ -193,6 +204,11 @@ fn poisoned(cause: &str) -> Error {
     Error::Poisoned {
         cause: cause.to_owned(),
     }
+}
+
+/// The end of a lease that was asked for at a time of this process's clock.
+fn end_of(asked: Duration, length: Duration) -> u64 {
+    micros(asked.saturating_add(length - length / MARGIN))
 }
 
 fn micros(time: Duration) -> u64 {

@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `lease`
-//! (this node) and `claims` (its streams), `statements`, `batch` and `committer`
+//! Read `address` and `options` first, then `server` and `connection`, `schema` (the tables), `lease`
+//! (this node, with `clock`, `health` and `supervision`) and `claims` (its streams), `statements`, `batch` and `committer`
 //! (appends), `sequencer`,
 //! `news` and `commits` (positions, and who follows them), `reading`, `commands`
 //! (requests to other nodes), `journal`, and `sharing`.
@@ -25,14 +25,18 @@
 mod address;
 mod batch;
 mod claims;
+mod clock;
 mod commands;
 mod commits;
 mod committer;
+mod connection;
 mod error;
+mod health;
 mod journal;
 mod lease;
 mod news;
 mod options;
+mod owned;
 mod queue;
 mod reading;
 mod reads;
@@ -42,6 +46,7 @@ mod server;
 mod settings;
 mod sharing;
 mod statements;
+mod supervision;
 
 pub use address::{Address, NotAnAddress};
 pub use journal::PostgresJournal;

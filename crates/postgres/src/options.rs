@@ -14,7 +14,7 @@ use crate::queue::Queue;
 use crate::schema;
 use crate::sequencer::Sequencer;
 use crate::server::Server;
-use crate::settings;
+use crate::settings::{self, Found};
 
 /// The lease of a node that sets none.
 const LEASE: Duration = Duration::from_secs(10);
@@ -128,10 +128,11 @@ impl Options {
             schema::check(&client, &address).await?;
             return Ok(PostgresJournal::new(server, None));
         }
-        let lossy = settings::lossy(&client).await?;
+        let Found { lossy, commit } = settings::read(&client).await?;
         if lossy.iter().any(|it| !self.lossy.contains(it)) {
             return Err(Error::Lossy { settings: lossy });
         }
+        server.pin_commit(commit);
         schema::bring_up_to_date(&mut client, &address).await?;
         let name = self
             .node
@@ -140,7 +141,8 @@ impl Options {
         let lease = Lease::register(&client, &schema, name, self.lease).await?;
         let lease = Arc::new(lease);
         let kept = (Arc::clone(&lease), Arc::clone(&server));
-        server.spawn(async move { kept.0.keep(&kept.1).await });
+        let allowed = self.lossy;
+        server.spawn(async move { kept.0.keep(&kept.1, &allowed).await });
         let ordering = Sequencer::new(Arc::clone(&server));
         server.spawn(async move { ordering.keep_up().await });
         let queue = Arc::new(Queue::default());

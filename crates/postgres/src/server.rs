@@ -1,6 +1,6 @@
 //! Connections to the server, and the threads that drive them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -13,7 +13,9 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 
 use crate::address::Address;
+use crate::connection;
 use crate::error::{failed, failed_for};
+use crate::health::Health;
 
 /// The content of a notification that sessions are free, or that the journal's own stream has a new
 /// record. The notification of any other commit is empty.
@@ -25,13 +27,6 @@ const READERS: usize = 8;
 /// The time after which a new connection counts as failed, if the address sets none.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The settings of a connection. The plans never depend on statistics, which lag behind a growing
-/// table, and no statement is planned or compiled when it is run. The memory keeps a full batch out
-/// of temporary files.
-pub(crate) const SETTINGS: &str =
-    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-    SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET work_mem = '32MB'";
-
 /// A server, and the runtime on which all of its connections run. A journal works without a runtime
 /// of its caller.
 pub(crate) struct Server {
@@ -39,6 +34,9 @@ pub(crate) struct Server {
     pool: Pool,
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
+    pub(crate) health: Health,
+    /// The `synchronous_commit` that was accepted when the journal was opened.
+    commit: Arc<OnceLock<String>>,
 }
 
 impl Server {
@@ -65,9 +63,12 @@ impl Server {
         );
         // Without these, a connection whose peer is silent holds a read for ever.
         let within = Some(CONNECT_WITHIN);
-        let settings = Hook::async_fn(|client, _| {
+        let commit = Arc::<OnceLock<String>>::default();
+        let pinned = Arc::clone(&commit);
+        let settings = Hook::async_fn(move |client, _| {
+            let commit = pinned.get().cloned();
             Box::pin(async move {
-                let settings = client.batch_execute(SETTINGS).await;
+                let settings = connection::set_up(client, commit.as_deref()).await;
                 settings.map_err(HookError::Backend)
             })
         });
@@ -86,6 +87,8 @@ impl Server {
             pool: pool.map_err(|error| failed_for("make connections", error))?,
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
+            health: Health::default(),
+            commit,
         })
     }
 
@@ -147,7 +150,14 @@ impl Server {
             // What came since is lost, so everything is news.
             on_notification(FREE);
         });
+        connection::set_up(&client, self.commit.get().map(String::as_str)).await?;
         Ok(client)
+    }
+
+    /// Keeps this `synchronous_commit` for every later connection.
+    pub(crate) fn pin_commit(&self, accepted: String) {
+        // Nothing sets it twice: a journal is opened once.
+        let _ = self.commit.set(accepted);
     }
 
     /// Ends all tasks and connections, without waiting for them.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::claims::{self, Sought};
 use crate::commands;
 use crate::journal::PostgresJournal;
+use crate::owned;
 
 impl PostgresJournal {
     /// Runs statements on a connection for reads, with the names of the schema and the channel.
@@ -26,6 +27,16 @@ impl PostgresJournal {
             let names = (server.address.quoted_schema(), server.address.channel());
             run(server.reader().await?, names).await
         }))
+    }
+}
+
+fn search(sought: &Unowned<'_>) -> Sought {
+    Sought {
+        kinds: sought.kinds.iter().map(ToString::to_string).collect(),
+        flags: i64::from(sought.flags),
+        due_us: sought.due_us,
+        after: sought.after.unwrap_or(Uuid::nil()),
+        limit: i64::try_from(sought.limit).unwrap_or(i64::MAX),
     }
 }
 
@@ -84,15 +95,19 @@ impl Sharing for PostgresJournal {
     }
 
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
-        let sought = Sought {
-            kinds: sought.kinds.iter().map(ToString::to_string).collect(),
-            flags: i64::from(sought.flags),
-            due_us: sought.due_us,
-            after: sought.after.unwrap_or(Uuid::nil()),
-            limit: i64::try_from(sought.limit).unwrap_or(i64::MAX),
-        };
+        let sought = search(&sought);
         self.with_client(move |client, (schema, _)| async move {
             claims::unowned(&client, &schema, sought).await
+        })
+    }
+
+    fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
+        let Some(writer) = self.writer.clone() else {
+            return Box::pin(async { Ok(Vec::new()) });
+        };
+        let sought = search(&sought);
+        self.with_client(move |client, (schema, _)| async move {
+            owned::find(&client, &schema, sought, writer.lease.node).await
         })
     }
 
@@ -165,6 +180,10 @@ impl Sharing for PostgresJournal {
         self.writer
             .as_ref()
             .map_or(Ok(()), |writer| writer.lease.check())
+    }
+
+    fn takes_appends(&self) -> Result<(), Error> {
+        self.server.health.check_appends()
     }
 
     fn lost(&self) -> BoxFuture<'_, Error> {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Statement};
 
-use crate::server::{FREE, SETTINGS};
+use crate::server::FREE;
 
 /// The parts of a statement. A part that a batch does not need would cost it the start of its plan,
 /// about a tenth of an append alone (bench `postgres`, append, 2026-11-29).
@@ -31,18 +31,13 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    /// Sets a connection up.
-    pub(crate) async fn prepare(
-        client: &Client,
-        schema: &str,
-        channel: &str,
-    ) -> Result<Self, tokio_postgres::Error> {
-        client.batch_execute(SETTINGS).await?;
-        Ok(Self {
-            schema: schema.to_owned(),
-            channel: channel.to_owned(),
+    /// Creates the statements for a connection.
+    pub(crate) fn new(schema: String, channel: String) -> Self {
+        Self {
+            schema,
+            channel,
             prepared: Mutex::default(),
-        })
+        }
     }
 
     /// Returns the statement of a shape.

@@ -226,6 +226,7 @@ impl Service {
         // A node without a lease may not reach its database at all.
         if let Some(sharing) = journal.sharing() {
             sharing.lease()?;
+            sharing.takes_appends()?;
         }
         let asked = timeout(JOURNAL_WITHIN, journal.position()).await;
         asked.map_err(|_| silent())??;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::progress_reporter::ProgressReporter;
+use super::start_guard::StartGuard;
 use crate::engine::clock::Clock;
 use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::telling::history;
@@ -18,6 +19,7 @@ use crate::tool::{LookBack, ToolConfirmation, ToolError, ToolEvents};
 pub(in crate::engine) struct SessionOfRun {
     pub(in crate::engine) inbox: Inbox,
     pub(in crate::engine) ledger: Ledger,
+    pub(in crate::engine) guard: StartGuard,
     pub(in crate::engine) clock: Arc<dyn Clock>,
     /// The permits of events that wait to be recorded. Each event holds one until then.
     pub(in crate::engine) room: Arc<Semaphore>,
@@ -59,6 +61,14 @@ impl ToolEvents for SessionOfRun {
             turns: said.map_err(|error| ToolError::Other(error.to_string()))?,
             ..LookBack::of(&session)
         })
+    }
+
+    fn check_start(&self) -> Result<(), ToolError> {
+        if self.guard.may_begin() {
+            Ok(())
+        } else {
+            Err(stopped())
+        }
     }
 
     fn now(&self) -> Timestamp {

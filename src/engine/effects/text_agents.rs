@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::agent_secrets::Opened;
 use super::run_of_agent::OnRecord;
+use super::start_guard::StartGuard;
 use crate::engine::inputs::inbox::{Asks, Calls, Inbox, Input};
 use crate::session::{Json, LlmAsked, LlmPart, LlmReplied, ObjectHash, Seq};
 use crate::tool::{
@@ -26,6 +27,7 @@ pub(in crate::engine) struct AgentSegment {
     pub(in crate::engine) call: Seq,
     pub(in crate::engine) attempt: u32,
     pub(in crate::engine) own: Inbox,
+    pub(in crate::engine) guard: StartGuard,
 }
 
 /// The end of a segment that ends the call.
@@ -75,6 +77,9 @@ impl AgentSegment {
             let _ = self.own.send(Input::AgentAsks(asks, recorded));
             // If it was not recorded, the run is over.
             on_record.await.ok()?;
+            if !self.guard.may_begin() {
+                return None;
+            }
             // The call is inside a block, because a model may panic before it returns its future.
             let (request, opened) = self.on_record.secrets.in_clear(request, &model);
             let asking = async { llm.generate(request).await };

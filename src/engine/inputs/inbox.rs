@@ -14,6 +14,7 @@ use crate::engine::inputs::relay::Relay;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::telling::history::History;
 use crate::engine::telling::outcomes::Ended;
+use crate::ledger;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
     Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, PauseScope, PolicyChanges,
@@ -41,6 +42,11 @@ impl Inbox {
     /// Returns the input if the task has ended.
     pub(in crate::engine) fn send(&self, input: Input) -> Result<(), Box<Input>> {
         self.0.send(Box::new(input)).map_err(|rejected| rejected.0)
+    }
+
+    /// True if the task has ended.
+    pub(in crate::engine) fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     /// Completes when the task has ended.
@@ -160,6 +166,8 @@ pub(in crate::engine) enum Input {
     CloseIfRequested,
     /// A deadline of the session, or the end of a drain, has come.
     DeadlineReached,
+    /// The lease of this process has ended, so an effect of the session did not begin.
+    LeaseEnded(ledger::Error),
 }
 
 /// The cancellation of the running calls of a pause.

@@ -2,10 +2,12 @@
 //!
 //! It knows the values of an input, but not what the task does with them. Read `inbox`, then
 //! `registry`. `relay` has a connection that another program owns, `alarm` the due times of
-//! sessions without a task, and `left_open` what their tasks could not do.
+//! sessions without a task, `left_open` what their tasks could not do, and `back_off` the waits
+//! after tasks that failed.
 
 pub(super) mod alarm;
 pub(in crate::engine) mod asking;
+pub(super) mod back_off;
 pub(super) mod callers;
 pub(super) mod inbox;
 pub(super) mod left_open;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use recount_journal::Error as JournalError;
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Inbox, Input};
@@ -21,19 +22,33 @@ pub(in crate::engine) struct Registry {
 #[derive(Clone)]
 pub(in crate::engine) struct TaskRef {
     pub(in crate::engine) inbox: Inbox,
-    /// The cause, if the task failed.
-    pub(in crate::engine) failure: Arc<OnceLock<String>>,
+    /// Set once the task has failed.
+    pub(in crate::engine) failure: Arc<OnceLock<Failure>>,
     /// The path of audio and video.
     pub(in crate::engine) media: Arc<Media>,
     /// Fires once the session is closed.
     pub(in crate::engine) over: CancellationToken,
 }
 
+/// The failure of a session's task.
+#[derive(Debug)]
+pub(in crate::engine) struct Failure {
+    pub(in crate::engine) cause: String,
+    /// The process that owns the session, if the task found that before it handled any input.
+    pub(in crate::engine) owner: Option<String>,
+}
+
 impl TaskRef {
     /// Returns the error for a caller whose request the task did not answer.
     pub(in crate::engine) fn stopped(&self, session: SessionId) -> Error {
         match self.failure.get() {
-            Some(cause) => Error::Stopped {
+            Some(Failure {
+                owner: Some(owner), ..
+            }) => {
+                let (session, owner) = (session.0, owner.clone());
+                JournalError::Owned { session, owner }.into()
+            }
+            Some(Failure { cause, owner: None }) => Error::Stopped {
                 session,
                 cause: cause.clone(),
             },
@@ -79,6 +94,23 @@ impl Registry {
     /// Removes the session's task.
     pub(in crate::engine) fn remove(&self, id: SessionId) {
         self.lock().remove(&id);
+    }
+
+    /// True if the session has a task that can handle inputs.
+    pub(in crate::engine) fn has_task(&self, id: SessionId) -> bool {
+        let tasks = self.lock();
+        tasks.get(&id).is_some_and(|it| !it.inbox.is_closed())
+    }
+
+    /// Runs `step` if the session has no task, before one can begin.
+    pub(in crate::engine) fn without_task<T>(
+        &self,
+        id: SessionId,
+        step: impl FnOnce() -> T,
+    ) -> Option<T> {
+        let tasks = self.lock();
+        let has_task = tasks.get(&id).is_some_and(|it| !it.inbox.is_closed());
+        (!has_task).then(step)
     }
 
     /// Removes the session's task if `idle` still holds while no input can be sent.

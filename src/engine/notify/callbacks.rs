@@ -106,7 +106,8 @@ impl Callbacks {
         while let Some(event) = listener.next().await {
             self.contained(|it| it.call(&event));
         }
-        if let Some(cause) = task.failure.get() {
+        if let Some(failure) = task.failure.get() {
+            let cause = &failure.cause;
             self.contained(|it| it.tell(&format!("the session stopped: {cause}")));
         }
     }

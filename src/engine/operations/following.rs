@@ -186,7 +186,8 @@ impl Follower {
         let Some(tool) = tool.filter(|it| it.follows()) else {
             return;
         };
-        if self.following.contains_key(&(session, call)) {
+        // A process without a lease asks no tool any more.
+        if self.following.contains_key(&(session, call)) || self.ledger.check_lease().is_err() {
             return;
         }
         let ticket = Ticket {
@@ -213,6 +214,9 @@ impl Follower {
             return;
         };
         followed.over.cancel();
+        if self.ledger.check_lease().is_err() {
+            return;
+        }
         match outcome {
             Outcome::Expired | Outcome::TimedOut | Outcome::Cancelled | Outcome::Withdrawn => {
                 self.tasks.spawn(followed.call_off());

@@ -11,13 +11,14 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::engine::{Engine, Inner};
+use super::stranded::StrandedLook;
 use crate::engine::error::Error;
 use crate::engine::inputs::left_open::KINDS;
 use crate::ledger::IN_PLACE;
-use crate::session::{OpenKind, SessionId};
+use crate::session::{OpenKind, SessionId, Timestamp};
 
 /// The number of sessions that are looked for at a time.
-const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;
 
 /// The shortest time between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,8 +31,23 @@ pub(super) fn run(engine: &Arc<Inner>) -> Option<AbortOnDropHandle<()>> {
     Some(AbortOnDropHandle::new(tokio::spawn(adopt(engine, journal))))
 }
 
+/// The search for sessions that need a process, behind the last one that was found.
+pub(super) fn needing_a_process<'a>(
+    kinds: &'a [&'a str],
+    now: Timestamp,
+    after: Option<Uuid>,
+) -> Unowned<'a> {
+    Unowned {
+        kinds,
+        flags: IN_PLACE,
+        due_us: now.0,
+        after,
+        limit: PAGE,
+    }
+}
+
 async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
-    let (mut after, mut seen) = (None, 0);
+    let (mut after, mut seen, mut stranded) = (None, 0, StrandedLook::default());
     while let Some(sharing) = journal.sharing() {
         if after.is_none() {
             seen = sharing.changed(seen).await;
@@ -40,6 +56,12 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
             return;
         };
         let engine = Engine::of(inner);
+        if after.is_none() {
+            let own = engine.take_up_stranded(&mut stranded).await;
+            if let Err(error) = own {
+                tracing::warn!(%error, "own sessions without a task could not be looked for");
+            }
+        }
         after = match engine.adopt_page(after).await {
             Ok(last) => last,
             Err(error) if sharing.lease().is_err() => {
@@ -66,19 +88,15 @@ impl Engine {
         let Some(sharing) = journal.sharing() else {
             return Ok(None);
         };
+        let now = self.inner.clock.now();
         let kinds = KINDS.map(OpenKind::as_str);
-        let sought = Unowned {
-            kinds: &kinds,
-            flags: IN_PLACE,
-            due_us: self.inner.clock.now().0,
-            after,
-            limit: PAGE,
-        };
+        let sought = needing_a_process(&kinds, now, after);
         let found = sharing.unowned(sought).await?;
         let last = found.last().copied().filter(|_| found.len() == PAGE);
         let mut served = Vec::new();
         for session in found.into_iter().map(SessionId) {
-            if self.is_left(session).await? {
+            let waits = self.inner.back_off.waits(session, now);
+            if waits || self.is_left(session).await? {
                 continue;
             }
             match self.agent_of(session).await {
@@ -95,7 +113,7 @@ impl Engine {
 
     /// True if a task of this process could not do what a session needs, and nothing has changed
     /// since.
-    async fn is_left(&self, session: SessionId) -> Result<bool, Error> {
+    pub(super) async fn is_left(&self, session: SessionId) -> Result<bool, Error> {
         let left_open = &self.inner.left_open;
         if !left_open.has(session) {
             return Ok(false);

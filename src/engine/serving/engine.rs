@@ -22,9 +22,10 @@ use crate::engine::effects::performer::Performer;
 use crate::engine::effects::slots::Slots;
 use crate::engine::error::Error;
 use crate::engine::inputs::alarm::Alarm;
+use crate::engine::inputs::back_off::BackOff;
 use crate::engine::inputs::inbox::{Inbox, Input};
 use crate::engine::inputs::left_open::LeftOpen;
-use crate::engine::inputs::registry::{Registry, TaskRef};
+use crate::engine::inputs::registry::{Failure, Registry, TaskRef};
 use crate::engine::live_media::media::Media;
 use crate::engine::notify::notices::Notices;
 use crate::engine::notify::publisher::Publisher;
@@ -88,6 +89,8 @@ pub(in crate::engine) struct Inner {
     pub(super) left_open: Arc<LeftOpen>,
     /// The calls that clients may claim.
     pub(in crate::engine) offers: Arc<Offers>,
+    /// The sessions whose task failed, in a journal that several processes write.
+    pub(super) back_off: Arc<BackOff>,
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The task that takes over sessions of processes that are gone.
     pub(super) adopting: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -131,6 +134,7 @@ impl Engine {
             alarm: Arc::default(),
             left_open: Arc::default(),
             offers: Arc::default(),
+            back_off: Arc::default(),
             alarm_task: Mutex::default(),
             adopting: Mutex::default(),
             followers: Mutex::default(),
@@ -269,7 +273,7 @@ impl Engine {
         // Before the task begins: a task without input retires, and records that.
         let _ = own.send(first);
         let (incoming_sender, incoming) = mpsc::channel(INCOMING);
-        let failure: Arc<OnceLock<String>> = Arc::default();
+        let failure: Arc<OnceLock<Failure>> = Arc::default();
         let over = CancellationToken::new();
         let media = Arc::new(Media::new(
             self.inner.clock.clone(),
@@ -326,6 +330,7 @@ impl Engine {
                 slots: self.inner.slots.clone(),
                 alarm: self.inner.alarm.clone(),
                 left_open: self.inner.left_open.clone(),
+                back_off: self.inner.back_off.clone(),
             },
             failure: failure.clone(),
             requested: None,

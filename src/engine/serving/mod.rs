@@ -1,7 +1,8 @@
 //! The engine itself: its agents, its sessions' tasks, and the alarm that wakes them.
 //!
 //! Read `engine`, then `restart` for the start of a new process; `folded` reads a session,
-//! `served` lists what the engine serves.
+//! `served` lists what the engine serves. In a journal that several processes write, `adopting`
+//! takes over sessions of processes that are gone, and `stranded` finds own ones without a task.
 
 mod adopting;
 mod alarm_task;
@@ -9,3 +10,4 @@ pub(super) mod engine;
 mod folded;
 mod restart;
 mod served;
+mod stranded;

@@ -24,6 +24,7 @@ use crate::engine::effects::performer::Performer;
 use crate::engine::effects::slots::Slots;
 use crate::engine::inputs::alarm::Alarm;
 use crate::engine::inputs::asking::Waiting;
+use crate::engine::inputs::back_off::BackOff;
 use crate::engine::inputs::callers::Caller;
 use crate::engine::inputs::left_open::LeftOpen;
 use crate::engine::inputs::registry::Registry;
@@ -113,4 +114,6 @@ pub(in crate::engine) struct Shared {
     pub(in crate::engine) alarm: Arc<Alarm>,
     /// The work that ended tasks could not do.
     pub(in crate::engine) left_open: Arc<LeftOpen>,
+    /// The sessions whose task failed.
+    pub(in crate::engine) back_off: Arc<BackOff>,
 }

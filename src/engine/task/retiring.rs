@@ -39,6 +39,7 @@ impl SessionTask {
         }
         if self.stream.ledger.journal().sharing().is_some() {
             let (session, pauses) = (&self.stream.session, self.stream.pauses_known);
+            self.shared.back_off.forget(self.id);
             self.shared
                 .left_open
                 .note(self.id, pauses, &open_work(session));

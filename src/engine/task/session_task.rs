@@ -21,6 +21,7 @@ use crate::engine::connection::incoming::Incoming;
 use crate::engine::connection::writer::Carried;
 use crate::engine::error::{Error, causes};
 use crate::engine::inputs::inbox::{Inbox, Input, Reply};
+use crate::engine::inputs::registry::Failure;
 use crate::engine::live_media::input_lines::Place;
 use crate::engine::reasons;
 use crate::fixture::Step;
@@ -49,7 +50,7 @@ pub(in crate::engine) struct SessionTask {
     pub(in crate::engine) connections: Connections,
     pub(in crate::engine) running: Running,
     pub(in crate::engine) shared: Shared,
-    pub(in crate::engine) failure: Arc<OnceLock<String>>,
+    pub(in crate::engine) failure: Arc<OnceLock<Failure>>,
     /// The request of another process that the input at hand carries out.
     pub(in crate::engine) requested: Option<Uuid>,
     /// The drain in progress, once the engine shuts down.
@@ -69,14 +70,15 @@ impl SessionTask {
     /// itself is boxed because a future reserves memory for each move of an owned value.
     pub(in crate::engine) async fn serve(mut self: Box<Self>, begin: Begin) {
         if let Err(error) = Box::pin(self.begin(begin)).await {
-            return self.fail(&error);
+            let failure = Failure::before_any_input(&error);
+            return Box::pin(self.fail(failure)).await;
         }
         loop {
             if self.is_idle() {
                 match Box::pin(self.retire()).await {
                     Ok(true) => return,
                     Ok(false) => {}
-                    Err(error) => return self.fail(&error),
+                    Err(error) => return Box::pin(self.fail(Failure::of(&error))).await,
                 }
             }
             let outcome = tokio::select! {
@@ -99,7 +101,7 @@ impl SessionTask {
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
-                return self.fail(&error);
+                return Box::pin(self.fail(Failure::of(&error))).await;
             }
         }
     }
@@ -260,6 +262,7 @@ impl SessionTask {
             } => Box::pin(self.provider_answered(request, confirmation, by)).await,
             Input::CloseIfRequested => Box::pin(self.close_if_requested()).await,
             Input::DeadlineReached => self.deadline_reached().await,
+            Input::LeaseEnded(ended) => Err(ended.into()),
         }
     }
 
@@ -446,17 +449,6 @@ impl SessionTask {
         // The caller may be gone.
         let _ = reply.send(outcome);
         fatal
-    }
-
-    /// Stops the task. What follows could not be recorded, so nothing may follow.
-    fn fail(self, error: &Error) {
-        let cause = match error {
-            Error::Stopped { cause, .. } => cause.clone(),
-            other => causes(other),
-        };
-        tracing::error!(session = %self.id, %cause, "the session stopped");
-        let _ = self.failure.set(cause);
-        self.shared.registry.remove(self.id);
     }
 }
 

@@ -272,6 +272,10 @@ impl Sharing for SurvivingJournal {
         Box::pin(async move { block_on(self.journal().sharing().unwrap().unowned(sought)) })
     }
 
+    fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
+        Box::pin(async move { block_on(self.journal().sharing().unwrap().owned(sought)) })
+    }
+
     /// News of other processes. There are none, but it returns from time to time.
     fn changed(&self, seen: u64) -> BoxFuture<'_, u64> {
         let journal = self.journal();
@@ -310,6 +314,10 @@ impl Sharing for SurvivingJournal {
 
     fn lease(&self) -> Result<(), Error> {
         self.journal().sharing().unwrap().lease()
+    }
+
+    fn takes_appends(&self) -> Result<(), Error> {
+        self.journal().sharing().unwrap().takes_appends()
     }
 
     fn lost(&self) -> BoxFuture<'_, Error> {

@@ -204,6 +204,45 @@ fn request_is_answered_at_the_desk_and_runs_once() {
     }
 }
 
+/// The lease goes on, and everything can be read.
+#[test]
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+fn service_is_not_ready_while_the_database_refuses_appends() {
+    let (bench, at) = (Bench::new(), address());
+    bench.write("tools.toml", TOOLS);
+    bench.write(
+        "recount.toml",
+        "journal_env = \"JOURNAL\"\n[access]\ntokens = \"tokens.json\"\n\
+         [agents.orders]\ntools = [\"tools.toml\"]\n",
+    );
+    let bearer_of = token(&bench, "ada --role admin");
+    let key = secret(&bearer_of);
+    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
+    let child = command
+        .env("JOURNAL", &at)
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let web = Web::of(crate::program::Started::of(child.unwrap()));
+    let open = || web.post(key, "/v1/sessions", &json!({"agent": "orders"}));
+    assert_eq!((open().status, web.get(key, "/readyz").status), (201, 200));
+    execute(
+        &at,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             RAISE EXCEPTION 'no right' USING ERRCODE = 'insufficient_privilege';
+         END $$;
+         CREATE TRIGGER refused BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    assert_eq!(open().status, 503);
+    let ready = web.get(key, "/readyz");
+    assert_eq!(ready.status, 503);
+    let problem = ready.json();
+    assert_eq!(problem["code"], "not-writable", "{problem}");
+    execute(&at, "DROP TRIGGER refused ON append");
+    assert_eq!((open().status, web.get(key, "/readyz").status), (201, 200));
+    web.ask_to_end();
+    assert!(web.program.ends_well());
+}
+
 #[test]
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 fn service_serves_a_database_and_answers_the_desk() {

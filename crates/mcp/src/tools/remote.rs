@@ -144,6 +144,10 @@ impl Remote {
         params.meta = context.map(|it| meta(it, tool));
         let (mut rounds, mut is_anew) = (0, false);
         loop {
+            // Connecting may have taken long, and so may the answer to a question.
+            if let Some(context) = context {
+                context.check_start()?;
+            }
             let waiting = connection.asker().register_call(context);
             let handlers = (connection.asker(), connection.lost());
             let answer = raw::call(connection.peer(), handlers, params.clone(), context).await;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::nodes::{Nodes, asked, support};
 use crate::place::Place;
+use crate::stranded::pass;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -90,7 +91,7 @@ async fn call_at_another_node_is_made_by_the_owner() {
 }
 
 /// The lease of the node is over, as if it had been killed.
-async fn lose(place: &Place, node: &str) {
+pub(crate) async fn lose(place: &Place, node: &str) {
     let end = format!("UPDATE node SET until = clock_timestamp() WHERE name = '{node}'");
     assert_eq!(place.execute(&end).await, 1);
 }
@@ -162,10 +163,7 @@ async fn next_owner_tells_what_the_lost_one_recorded() {
     let answering = tokio::spawn(async move { asker.operate(answer, ada).await });
     assert_eq!(ran.recv().await, Some("a"));
     lose(&place, "a").await;
-    client
-        .batch_execute("DROP TRIGGER refused ON command")
-        .await
-        .unwrap();
+    pass(&client, "refuse").await;
     let operated = answering.await.unwrap().unwrap();
     let Operated::OnRecord(it) = operated else {
         panic!("{operated:?}");

@@ -88,7 +88,9 @@ fn code_of_journal(error: &journal::Error) -> Code {
         journal::Error::NoSpace { .. } => Code::NoSpace,
         journal::Error::Closed => Code::Draining,
         journal::Error::ReadOnly => Code::NotWritable,
-        journal::Error::Poisoned { .. } | journal::Error::Io { .. } => Code::NotWritable,
+        journal::Error::Poisoned { .. }
+        | journal::Error::Io { .. }
+        | journal::Error::Lossy { .. } => Code::NotWritable,
         journal::Error::Conflict { .. } => Code::Conflict,
         journal::Error::Owned { .. } => Code::Owned,
         journal::Error::Fenced { .. } => Code::Fenced,

@@ -130,6 +130,7 @@ impl CommandTool {
             command.env("RECOUNT_CALL", context.call_id().to_string());
             command.env("RECOUNT_ATTEMPT", context.attempt.to_string());
             command.env("RECOUNT_IDEMPOTENCY_KEY", context.idempotency_key());
+            context.check_start()?;
         }
         let started = ProcessGroup::led_by(&mut command).spawn();
         let mut program = Program(started.map_err(|error| failed("cannot start", error))?);

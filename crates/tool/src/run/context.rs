@@ -252,6 +252,31 @@ impl ToolContext {
         self.emitter.emit(event)
     }
 
+    /// Checks that this process may still begin a side effect of the call.
+    ///
+    /// In a journal that several processes write, a process has a lease on its sessions. One that
+    /// was stopped past its lease must begin nothing, since another process has taken the session
+    /// over. The engine checks this when it calls the tool. A tool that waits before its side
+    /// effect, for a connection or a lock, checks again right before the side effect.
+    ///
+    /// ```
+    /// use recount_tool::{ToolContext, ToolError};
+    ///
+    /// async fn pay(context: &ToolContext) -> Result<(), ToolError> {
+    ///     // … connect to the bank, then:
+    ///     context.check_start()?;
+    ///     // … send the payment.
+    ///     Ok(())
+    /// }
+    /// # let _ = pay;
+    /// ```
+    ///
+    /// # Errors
+    /// [`ToolError::Cancelled`]. The tool returns it; nothing of it is recorded.
+    pub fn check_start(&self) -> Result<(), ToolError> {
+        self.emitter.check_start()
+    }
+
     /// Ends the session when the tool has returned.
     ///
     /// The model first receives the result, if it still can. Then `session_closed` is recorded with

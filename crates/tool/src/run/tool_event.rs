@@ -106,6 +106,11 @@ pub trait ToolEvents: Send + Sync {
     /// Returns the status of the conversation and its last turns.
     async fn look_back(&self, turns: usize) -> Result<LookBack, ToolError>;
 
+    /// Returns an error if this process may begin nothing more for the session.
+    fn check_start(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// Returns the current time for records.
     fn now(&self) -> Timestamp;
 
@@ -190,6 +195,14 @@ impl Emitter {
         let mut found = session.look_back(turns).await?;
         found.open_calls.retain(|(call, ..)| call != own);
         Ok(found)
+    }
+
+    /// Returns an error if this process may begin nothing more for the session.
+    pub(crate) fn check_start(&self) -> Result<(), ToolError> {
+        match &self.0 {
+            Some((session, ..)) => session.check_start(),
+            None => Ok(()),
+        }
     }
 
     /// Returns the current time if the run belongs to a session.

@@ -148,7 +148,9 @@ impl Error {
     pub(in crate::engine) fn is_owned(&self) -> bool {
         matches!(
             self,
-            Error::Ledger(ledger::Error::Journal(JournalError::Owned { .. }))
+            Error::Ledger(ledger::Error::Journal(
+                JournalError::Owned { .. } | JournalError::Fenced { .. }
+            ))
         )
     }
 

@@ -92,9 +92,12 @@ impl SessionTask {
             self.own.clone(),
             self.connections.reconnecting.closing_socket(),
         );
-        let limit = agent.setup_timeout;
+        let (limit, guard) = (agent.setup_timeout, self.start_guard());
         self.connections.opening = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             closing_socket.await;
+            if !guard.may_begin() {
+                return;
+            }
             // A connector or token source that panics must not leave the caller without an answer.
             let opening = async { socket::open(connector.as_ref(), message, limit).await };
             let opening = AssertUnwindSafe(opening).catch_unwind();

@@ -24,8 +24,11 @@ impl SessionTask {
             let (read, turn, seen) = (extractor.read.clone(), turn.clone(), state.clone());
             // The call is inside the block, because a hook may panic before it returns its future.
             let reading = AssertUnwindSafe(async move { read(turn, seen).await });
-            let session = self.id;
+            let (session, guard) = (self.id, self.start_guard());
             let task = tokio::spawn(async move {
+                if !guard.may_begin() {
+                    return;
+                }
                 let read = tokio::time::timeout(EXTRACTOR_LIMIT, reading.catch_unwind()).await;
                 match read {
                     Ok(Ok(())) => {

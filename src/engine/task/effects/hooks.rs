@@ -54,8 +54,11 @@ impl SessionTask {
             self.agent.hooks.before_tool_response.clone(),
             self.agent.policies.response,
         );
-        let written = state.clone();
+        let (written, guard) = (state.clone(), self.start_guard());
         let asking = async move {
+            if !guard.may_begin() {
+                return;
+            }
             let calls: Calls = shown.iter().map(|(_, call)| call.clone()).collect();
             let said = match calls.is_empty() {
                 true => Ok(None),
@@ -91,7 +94,11 @@ impl SessionTask {
         };
         let named = (delivery.name.clone(), delivery.wire_id.clone());
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
+        let guard = self.start_guard();
         let asking = async move {
+            if !guard.may_begin() {
+                return;
+            }
             let changed = before.of_one(named, body, &state, shape).await;
             let answer = HookAnswered {
                 hook: Hook::BeforeToolResponse,
@@ -193,8 +200,11 @@ impl SessionTask {
             return Some((command, reply));
         }
         let (own, state, shape) = (self.own.clone(), self.state(), self.agent.policies.response);
-        let requested = self.requested.take();
+        let (requested, guard) = (self.requested.take(), self.start_guard());
         let asking = async move {
+            if !guard.may_begin() {
+                return;
+            }
             let changed = before.of_one((name, id), response, &state, shape).await;
             if let Some((_, response)) = response_of(&mut command) {
                 *response = changed;

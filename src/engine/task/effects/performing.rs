@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::connection::writer::Carried;
 use crate::engine::effects::performer::InFlight;
+use crate::engine::effects::start_guard::StartGuard;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::Input;
 use crate::engine::task::parts::Stream;
@@ -22,6 +23,8 @@ use crate::tool::{ConfirmationRequest, answered_by};
 
 impl SessionTask {
     pub(in crate::engine) async fn begin_effect(&mut self, effect: Effect) -> Result<(), Error> {
+        // The batch may have been recorded long ago, if this process was stopped since.
+        self.stream.ledger.check_lease()?;
         let in_flight = match &effect {
             Effect::RunTool {
                 call,
@@ -32,8 +35,6 @@ impl SessionTask {
                     Some(reading) => Some(reading.await?),
                     None => None,
                 };
-                // Just before the start: the reading may have taken long.
-                self.stream.ledger.check_lease()?;
                 self.run_tool(*call, *attempt, of_agent)
             }
             Effect::AskHook {
@@ -86,6 +87,11 @@ impl SessionTask {
         Ok(())
     }
 
+    /// Returns the check that comes right before an effect of this session.
+    pub(in crate::engine) fn start_guard(&self) -> StartGuard {
+        StartGuard::new(self.stream.ledger.clone(), self.own.clone())
+    }
+
     /// Asks the confirmation provider of this process, if there is one. Other channels read the
     /// open request from the journal.
     async fn ask_provider(&self, seq: Seq, request: Seq) -> Result<InFlight, Error> {
@@ -99,10 +105,13 @@ impl SessionTask {
         let Some(question) = asked_of_provider(waiting) else {
             return Ok(InFlight::Left);
         };
-        let (own, session) = (self.own.clone(), self.id);
+        let (own, guard, session) = (self.own.clone(), self.start_guard(), self.id);
         Ok(InFlight::begin(CancellationToken::new(), async move {
             // The call is inside a block, because a provider may panic before it returns its
             // future.
+            if !guard.may_begin() {
+                return;
+            }
             let answering = async {
                 let confirmation = provider.confirm(question).await;
                 (confirmation, answered_by(provider.as_ref()))

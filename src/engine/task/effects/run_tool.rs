@@ -15,6 +15,7 @@ use crate::engine::effects::performer::InFlight;
 use crate::engine::effects::run_of_agent::OnRecord;
 use crate::engine::effects::session_of_run::SessionOfRun;
 use crate::engine::effects::slots::{RunSlot, Slots};
+use crate::engine::effects::start_guard::StartGuard;
 use crate::engine::effects::text_agents::{AgentSegment, SegmentEnd};
 use crate::engine::effects::yields::{on_record, recorded};
 use crate::engine::inputs::inbox::{Inbox, Input};
@@ -49,6 +50,7 @@ struct Run {
     /// The approved implementation.
     approved: Option<Value>,
     beginning: Beginning,
+    guard: StartGuard,
     slot: RunSlot,
 }
 
@@ -95,6 +97,7 @@ impl SessionTask {
         let events = Arc::new(SessionOfRun {
             inbox: self.own.clone(),
             ledger: self.stream.ledger.clone(),
+            guard: self.start_guard(),
             clock: self.shared.clock.clone(),
             room: Arc::new(Semaphore::new(EVENTS_WAITING_MAX)),
             ends_session: OnceLock::new(),
@@ -132,6 +135,7 @@ impl SessionTask {
                     call: seq,
                     attempt,
                     own: self.own.clone(),
+                    guard: self.start_guard(),
                 };
                 Some((segment, base))
             });
@@ -149,6 +153,7 @@ impl SessionTask {
             leave: self.stream.leave_given(call),
             approved: self.stream.approved_implementation(call),
             beginning: Beginning::default(),
+            guard: self.start_guard(),
             slot: RunSlot::default(),
         }
     }
@@ -172,6 +177,9 @@ impl Run {
     /// Waits for a slot, runs, and reports to the session.
     async fn go(mut self) {
         if let Some(response) = self.acknowledgement.take() {
+            if !self.guard.may_begin() {
+                return;
+            }
             let seen = self.state.over();
             let response = Box::pin(self.telling.changed(response, &seen)).await;
             _ = on_record(&self.own, self.telling.yielded(response));
@@ -180,7 +188,8 @@ impl Run {
                 .send(Input::HookWrote(Hook::BeforeToolResponse, seen));
         }
         self.slot.hold(self.slots.take(self.session).await);
-        if !self.beginning.begin() {
+        // The wait for the slot may have been long.
+        if !self.guard.may_begin() || !self.beginning.begin() {
             self.slot.release();
             return;
         }
@@ -195,7 +204,10 @@ impl Run {
         let state = self.state.above(base);
         let end = Box::pin(segment.go(&state)).await;
         self.slot.release();
-        if let Some(SegmentEnd { replied, outcome }) = end {
+        // A hook sees the outcome.
+        if let Some(SegmentEnd { replied, outcome }) = end
+            && self.guard.may_begin()
+        {
             let ended = Box::pin(self.telling.ended(outcome, state)).await;
             let _ = self.own.send(Input::AgentEnded(replied, ended));
         }
@@ -215,6 +227,11 @@ impl Run {
                     }
                     None => Ok(context),
                 };
+                // Files and records were read since the slot was taken.
+                if !self.guard.may_begin() {
+                    self.slot.release();
+                    return;
+                }
                 match given {
                     Ok(context) => contained(tool, args, context, on_yield).await,
                     Err(error) => ToolOutcome::Failed(ToolError::Other(format!(
@@ -225,6 +242,10 @@ impl Run {
             Err(error) => ToolOutcome::Failed(error),
         };
         self.slot.release();
+        // A hook sees the outcome. Without the lease it could not be recorded.
+        if !self.guard.may_begin() {
+            return;
+        }
         let ended = self.telling.ended(outcome, self.state).await;
         let ended = ended.ending_session(self.events.ends_session.get());
         let _ = self.own.send(Input::ToolEnded(ended));

@@ -13,12 +13,16 @@ impl SessionTask {
             return InFlight::Left;
         };
         let tool = self.agent.dispatcher.shared(&call.name);
-        let (args, own, state) = (
+        let (args, own, guard, state) = (
             self.stream.opened_arguments(call),
             self.own.clone(),
+            self.start_guard(),
             self.state(),
         );
         InFlight::begin(tokio_util::sync::CancellationToken::new(), async move {
+            if !guard.may_begin() {
+                return;
+            }
             let said = match (tool, args) {
                 (Some(tool), Ok(args)) => match exact_value(&args, &[]) {
                     Ok(args) => verdict(&tool, args, state).await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use recount_journal::{CarriedOut, Durability};
 use uuid::Uuid;
 
+use super::full_disk::append_again;
 use crate::engine::admission::takeover;
 use crate::engine::error::Error;
 use crate::engine::live_media::live_event::LiveEvent;
@@ -134,12 +135,12 @@ impl SessionTask {
             session: &self.stream.session,
             facts: &facts,
             open_before: &open_before,
-            objects: objects.clone(),
+            objects,
             durability,
             carries_out: requested.map(|request| CarriedOut { request, at }),
         };
         let (ledger, tail, seal) = (&self.stream.ledger, self.stream.tail, &self.stream.seal);
-        let append = ledger.append_batch(tail, seal, batch);
+        let append = ledger.append_batch(tail, seal, batch.clone());
         let appended = match durability {
             Durability::Buffered => append.await,
             Durability::Durable => self.yield_after_sync.durable(append).await,
@@ -147,12 +148,12 @@ impl SessionTask {
         self.stream.tail = match appended {
             Ok(tail) => tail,
             Err(error) => {
-                let again =
-                    self.stream
-                        .append_again(error, &facts, &open_before, objects, durability);
-                Box::pin(again).await?
+                let (ledger, room) = (&self.stream.ledger, &self.stream.room);
+                Box::pin(append_again(error, (ledger, room), (tail, seal), batch)).await?
             }
         };
+        // What follows from the batch may go out at once, and the thread may have been stopped.
+        self.stream.ledger.check_lease()?;
         self.order_relay(&facts);
         self.record_facts(&facts);
         self.note_waiting();

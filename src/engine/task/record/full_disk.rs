@@ -1,55 +1,44 @@
 //! Retry of a batch for which the disk had no room.
 
-use recount_journal::{Durability, Error as JournalError, seal};
+use recount_journal::{Error as JournalError, seal};
 
 use crate::engine::error::Error;
 use crate::engine::task::parts::Stream;
-use crate::engine::task::retrying_journal::PAUSE;
-use crate::ledger::{self, Objects, Tail};
-use crate::session::{Fact, OpenWork, Seq};
+use crate::engine::task::retrying_journal::{PAUSE, SpaceWait};
+use crate::ledger::{self, Batch, Ledger, Seal, Tail};
+
+/// Repeats the append of a whole batch until the disk has room for it. The batch may be the outcome
+/// of another process's request.
+///
+/// # Errors
+/// The refusal itself, if the session has no record yet or the engine shuts down. Any other error of
+/// the journal.
+pub(super) async fn append_again(
+    refused: ledger::Error,
+    (ledger, room): (&Ledger, &SpaceWait),
+    (tail, seal): (Tail, &Seal),
+    batch: Batch<'_>,
+) -> Result<Tail, Error> {
+    if !is_full(&refused) || tail == Tail::EMPTY {
+        return Err(refused.into());
+    }
+    let session = batch.session.id;
+    tracing::warn!(%session, %refused, "the session waits for room on the disk");
+    let (mut refused, mut pause) = (refused, PAUSE);
+    while room.pause(&mut pause).await {
+        match ledger.append_batch(tail, seal, batch.clone()).await {
+            Ok(tail) => {
+                tracing::info!(%session, "there is room again, and the session goes on");
+                return Ok(tail);
+            }
+            Err(error) if is_full(&error) => refused = error,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(refused.into())
+}
 
 impl Stream {
-    /// Repeats the append of a batch until the disk has room for it.
-    ///
-    /// # Errors
-    /// The refusal itself, if the session has no record yet or the engine shuts down. Any other
-    /// error of the journal.
-    pub(super) async fn append_again(
-        &mut self,
-        refused: ledger::Error,
-        facts: &[Fact],
-        open_before: &[(Seq, OpenWork)],
-        objects: Objects,
-        durability: Durability,
-    ) -> Result<Tail, Error> {
-        if !is_full(&refused) || self.tail == Tail::EMPTY {
-            return Err(refused.into());
-        }
-        let session = self.session.id;
-        tracing::warn!(%session, %refused, "the session waits for room on the disk");
-        let (mut refused, mut pause) = (refused, PAUSE);
-        while self.room.pause(&mut pause).await {
-            let append = self.ledger.append(
-                self.tail,
-                &self.seal,
-                &self.session,
-                facts,
-                open_before,
-                objects.clone(),
-                durability,
-            );
-            match append.await {
-                Ok(tail) => {
-                    tracing::info!(%session, "there is room again, and the session goes on");
-                    return Ok(tail);
-                }
-                Err(error) if is_full(&error) => refused = error,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(refused.into())
-    }
-
     /// Creates the key of the session, waiting for disk space.
     pub(in crate::engine) async fn create_key(&self) -> Result<seal::SessionKey, Error> {
         let mut pause = PAUSE;

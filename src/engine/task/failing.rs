@@ -1,0 +1,61 @@
+//! The end of a session task that failed. The session itself stays in the journal.
+
+use recount_journal::Error as JournalError;
+
+use super::session_task::SessionTask;
+use crate::engine::error::{Error, causes};
+use crate::engine::inputs::registry::Failure;
+use crate::ledger;
+
+impl SessionTask {
+    /// Stops the task. What follows could not be recorded, so nothing may follow.
+    ///
+    /// In a journal that several processes write, the session is released. A process that can go on
+    /// takes it up, as if this one had ended. It may be this one, after a wait.
+    pub(super) async fn fail(self: Box<Self>, failure: Failure) {
+        tracing::error!(session = %self.id, cause = failure.cause, "the session stopped");
+        let _ = self.failure.set(failure);
+        let (session, ledger) = (self.id, self.stream.ledger.clone());
+        if ledger.journal().sharing().is_some() {
+            let now = self.shared.clock.now();
+            self.shared.back_off.failed(session, now);
+        }
+        let mut owned = None;
+        self.shared.registry.remove_if(session, || {
+            // Before another task of the session can begin, which owns it anew.
+            owned = ledger.let_go(session);
+            true
+        });
+        // What runs is stopped before another process can own the session.
+        drop(self);
+        // A process without a lease owns nothing.
+        if ledger.check_lease().is_ok() {
+            ledger.release(session, owned).await;
+        }
+    }
+}
+
+impl Failure {
+    /// The failure of a task that has handled no input yet.
+    pub(super) fn before_any_input(error: &Error) -> Failure {
+        let owner = match error {
+            Error::Ledger(ledger::Error::Journal(JournalError::Owned { owner, .. })) => {
+                Some(owner.clone())
+            }
+            _ => None,
+        };
+        Failure {
+            owner,
+            ..Failure::of(error)
+        }
+    }
+
+    /// The failure of a task. Its inputs may be recorded.
+    pub(super) fn of(error: &Error) -> Failure {
+        let cause = match error {
+            Error::Stopped { cause, .. } => cause.clone(),
+            other => causes(other),
+        };
+        Failure { cause, owner: None }
+    }
+}
