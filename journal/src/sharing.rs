@@ -74,11 +74,24 @@ pub trait Sharing: Send + Sync {
     fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
 
     /// Waits until another process may have released a stream, sent a request or a reply, or
-    /// written to the journal's own stream. It returns after a while in any case, since news can
-    /// be lost.
+    /// written to the journal's own stream or applied it. It returns after a while in any case,
+    /// since news can be lost.
     ///
     /// `seen` is what the last call returned, at first 0: nothing between two calls is missed.
     fn changed(&self, seen: u64) -> BoxFuture<'_, u64>;
+
+    /// Notes that nothing which this process starts from now on overlooks a record of the journal's
+    /// own stream up to this seq. The first note makes it one of those that [`behind`] names.
+    ///
+    /// A process that starts anything makes the first note, with 0, before it reads that stream.
+    ///
+    /// [`behind`]: Sharing::behind
+    fn applied(&self, seq: u64) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// Returns the names of the other processes that have not applied the journal's own stream up
+    /// to this seq, and whose lease has not ended. Without a name, nothing that starts from now on
+    /// overlooks a record up to there.
+    fn behind(&self, seq: u64) -> BoxFuture<'_, Result<Vec<String>, Error>>;
 
     /// Sends a request to the owner of a stream, and returns its id. No process takes it after this
     /// time.

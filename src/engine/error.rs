@@ -1,6 +1,7 @@
 //! The error type of the engine.
 
 use std::panic::resume_unwind;
+use std::time::Duration;
 
 use tokio::task::JoinError;
 
@@ -9,7 +10,7 @@ use crate::adk::RefusedMessage;
 use crate::control::Refusal;
 use crate::ledger;
 use crate::live::ConnectError;
-use crate::session::{CallId, Hook, Rejection, RequestId, SessionId};
+use crate::session::{CallId, Hook, Rejection, RequestId, Seq, SessionId};
 
 /// An operation of the engine failed or was refused.
 ///
@@ -120,6 +121,21 @@ pub enum Error {
         /// The session.
         session: SessionId,
         /// The cause of the failure.
+        cause: String,
+    },
+    /// The pause is recorded, and this process starts nothing that it holds. Another process of the
+    /// journal may not know of it yet: it did not confirm that it starts nothing.
+    #[error(
+        "the pause was not confirmed within {} s by every node of the journal ({cause}), so a call \
+         may still start there",
+        within.as_secs()
+    )]
+    PauseUnconfirmed {
+        /// The record of the pause, in the journal's own stream.
+        at: Seq,
+        /// The time for which the confirmations were awaited.
+        within: Duration,
+        /// The nodes that have not confirmed it, or why they are not known.
         cause: String,
     },
     /// The engine was shut down.

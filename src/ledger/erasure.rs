@@ -4,9 +4,11 @@
 //! content can no longer be decrypted. The journal's own stream records who requested the erasure
 //! and why before the key is deleted, and the deletion afterwards.
 //!
-//! A held session is not erased. The check of the holds, the request and the deletion are under one
-//! lock, under which holds are placed, too. So a hold that is on record before the key is deleted
-//! prevents the deletion, also that of an erasure that was interrupted after its request.
+//! A held session is not erased. The request is appended behind the record up to which the holds
+//! were read, so no hold is before it on record. Between the request and the deletion no hold is
+//! placed on the session: a lock keeps out the other tasks of this process, and in a journal that
+//! several processes write, the request on record refuses the hold. In a journal with one writer, a
+//! hold also prevents the completion of an erasure that was interrupted after its request.
 
 use std::collections::BTreeMap;
 
@@ -130,6 +132,18 @@ struct Erased {
     found: bool,
 }
 
+/// The state of an erasure before the deletion of the key.
+enum Begun {
+    /// It was completed before.
+    Before(Erasure),
+    /// Its request is on record.
+    Requested {
+        at: Seq,
+        /// True if the key store has the key.
+        has_key: bool,
+    },
+}
+
 impl Ledger {
     /// Deletes the key of a session and records who requested that and why.
     ///
@@ -188,35 +202,14 @@ impl Ledger {
         let keys = self.keys().ok_or(EraseError::NoKeyStore { session })?;
         // Until the end, so that no hold is placed between the check and the deletion.
         let _deleting = KEY_DELETIONS.lock().await;
-        // A key that cannot be unwrapped is still a key and is deleted, too.
-        let has_key = self.has_key(session).await?;
-        if has_key {
-            let open = self.journal().open_work_of(session.0).await;
-            let mut open = open.map_err(Error::from)?;
-            let waits =
-                |kind: &str| kind != OpenKind::Session.as_str() && kind != OpenKind::Pause.as_str();
-            open.retain(|it| waits(&it.kind));
-            let items = open.len();
-            if items > 0 {
-                return Err(EraseError::WorkOpen { session, items });
-            }
-            self.expect_not_held(session).await?;
-        }
-        let begun = self.erasures().await?.remove(&session);
-        let requested = match begun {
-            Some(done) if done.erased.is_some() && !has_key => return Ok(done),
-            Some(begun) if begun.erased.is_none() => begun.requested,
-            // The key exists again, for example in a restored key store.
-            Some(_) | None if has_key => {
-                let reason = reason.to_owned();
-                let body = Requested {
-                    session,
-                    by,
-                    reason,
-                };
-                self.note(session, REQUESTED, &body, now).await?
-            }
-            Some(_) | None => return Err(EraseError::NoKey { session }),
+        let request = Requested {
+            session,
+            by,
+            reason: reason.to_owned(),
+        };
+        let (requested, found) = match self.request_erasure(request, now).await? {
+            Begun::Before(done) => return Ok(done),
+            Begun::Requested { at, has_key } => (at, has_key),
         };
         keys.erase(session.0).await.map_err(Error::from)?;
         // The snapshot cannot be decrypted without the key.
@@ -224,14 +217,76 @@ impl Ledger {
         if let Err(error) = journal.keep_snapshot(session.0, Vec::new()).await {
             tracing::debug!(%session, %error, "its snapshot stays, sealed");
         }
-        let body = Erased {
+        let deleted = Erased {
             session,
             requested,
-            found: has_key,
+            found,
         };
-        self.note(session, ERASED, &body, now).await?;
-        let told = self.erasures().await?.remove(&session);
-        Ok(told.ok_or(Error::UnknownSession { session })?)
+        Ok(self.complete_erasure(deleted, now).await?)
+    }
+
+    /// Records the request of an erasure, or finds one that was not completed.
+    async fn request_erasure(
+        &self,
+        request: Requested,
+        now: Timestamp,
+    ) -> Result<Begun, EraseError> {
+        let session = request.session;
+        loop {
+            // The decision is about the stream up to here. If another process appends meanwhile,
+            // such as a hold, it is taken anew.
+            let head = self.own_head().await?;
+            // A key that cannot be unwrapped is still a key and is deleted, too.
+            let has_key = self.has_key(session).await?;
+            if has_key {
+                self.expect_nothing_open(session).await?;
+                self.expect_not_held(session).await?;
+            }
+            match self.erasures().await?.remove(&session) {
+                Some(done) if done.erased.is_some() && !has_key => return Ok(Begun::Before(done)),
+                Some(begun) if begun.erased.is_none() => {
+                    let at = begun.requested;
+                    return Ok(Begun::Requested { at, has_key });
+                }
+                // The key exists again, for example in a restored key store.
+                Some(_) | None if has_key => {}
+                Some(_) | None => return Err(EraseError::NoKey { session }),
+            }
+            let about = (session, ActorKind::Person);
+            let body = (REQUESTED, &request);
+            if let Some(at) = self.append_own(head, about, body, now).await? {
+                return Ok(Begun::Requested { at, has_key });
+            }
+        }
+    }
+
+    /// Records the deletion of a key once, and returns the erasure.
+    async fn complete_erasure(&self, deleted: Erased, now: Timestamp) -> Result<Erasure, Error> {
+        let session = deleted.session;
+        loop {
+            let head = self.own_head().await?;
+            match self.erasures().await?.remove(&session) {
+                // Another process has completed the same erasure.
+                Some(done) if done.erased.is_some() => return Ok(done),
+                Some(_) => {}
+                None => return Err(Error::UnknownSession { session }),
+            }
+            let about = (session, ActorKind::Person);
+            self.append_own(head, about, (ERASED, &deleted), now)
+                .await?;
+        }
+    }
+
+    async fn expect_nothing_open(&self, session: SessionId) -> Result<(), EraseError> {
+        let open = self.journal().open_work_of(session.0).await;
+        let mut open = open.map_err(Error::from)?;
+        let waits =
+            |kind: &str| kind != OpenKind::Session.as_str() && kind != OpenKind::Pause.as_str();
+        open.retain(|it| waits(&it.kind));
+        match open.len() {
+            0 => Ok(()),
+            items => Err(EraseError::WorkOpen { session, items }),
+        }
     }
 
     /// True if the records of a session are sealed.
@@ -286,25 +341,6 @@ impl Ledger {
         }
         Ok((erased, Seq(next - 1)))
     }
-
-    /// Appends a record to the journal's own stream.
-    async fn note(
-        &self,
-        session: SessionId,
-        kind: &str,
-        body: &impl Serialize,
-        now: Timestamp,
-    ) -> Result<Seq, Error> {
-        loop {
-            let head = self.own_head().await?;
-            let about = (session, ActorKind::Person);
-            let appended = self.append_own(head, about, (kind, body), now).await?;
-            // Otherwise another writer appended to this stream.
-            if let Some(seq) = appended {
-                return Ok(seq);
-            }
-        }
-    }
 }
 
 pub(super) fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: &Record<'_>) {
@@ -336,144 +372,5 @@ pub(super) fn note_erasure(erasures: &mut BTreeMap<SessionId, Erasure>, record: 
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::unwrap_used,
-    reason = "a test that meets the impossible must stop"
-)]
-mod tests {
-    use std::sync::Arc;
-
-    use recount_journal::seal::{self, KeyStore, MemoryKeyStore, SessionKey};
-    use recount_journal::{
-        Append, Draft, Hash, Journal, MemoryJournal, OpenItem, WorkChange, block_on,
-    };
-
-    use super::*;
-
-    const SESSION: SessionId = SessionId(Uuid::from_u128(7));
-
-    /// A session sealed under a key from another store.
-    fn ledger() -> (Ledger, Arc<MemoryKeyStore>) {
-        let journal = MemoryJournal::new();
-        let draft = Draft {
-            session: SESSION.0,
-            seq: 1,
-            at_us: 5,
-            kind: "session_opened",
-            cause: None,
-            actor: recount_journal::Actor::new("engine"),
-            body: "{}",
-            prev: Hash::ZERO,
-        };
-        let key = SessionKey::generate(SESSION.0).unwrap();
-        let line = seal::line(&key, &draft, &[]).unwrap();
-        block_on(journal.append(Append::new(SESSION.0, 0, vec![line]))).unwrap();
-        let keys = Arc::new(MemoryKeyStore::default());
-        let ledger = Ledger::new(Arc::new(journal)).with_keys(Arc::clone(&keys) as _);
-        (ledger, keys)
-    }
-
-    fn erase(ledger: &Ledger, name: &str, at: i64) -> Result<Erasure, EraseError> {
-        let by = Actor::embedder(name);
-        block_on(ledger.erase(SESSION, by, "ticket 17", Timestamp(at)))
-    }
-
-    #[test]
-    fn erasure_is_recorded_once_and_returned_again() {
-        let (ledger, keys) = ledger();
-        assert!(matches!(
-            erase(&ledger, "ada", 10),
-            Err(EraseError::NoKey { .. })
-        ));
-        block_on(keys.create_key(SESSION.0)).unwrap();
-        let unsaid = block_on(ledger.erase(SESSION, Actor::embedder("ada"), " ", Timestamp(1)));
-        assert!(matches!(unsaid, Err(EraseError::NoReason)));
-        assert!(block_on(ledger.erasures()).unwrap().is_empty());
-        block_on(keys.keep(SESSION.0, "resumption", "sealed")).unwrap();
-        block_on(keys.create_key(Uuid::from_u128(8))).unwrap();
-
-        let erased = erase(&ledger, "ada", 20).unwrap();
-        assert_eq!((erased.requested, erased.erased), (Seq(1), Some(Seq(2))));
-        assert_eq!(
-            (erased.by.name.as_str(), erased.reason.as_str()),
-            ("ada", "ticket 17")
-        );
-        assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
-        assert_eq!(block_on(keys.kept(SESSION.0, "resumption")).unwrap(), None);
-        assert!(block_on(keys.key(Uuid::from_u128(8))).unwrap().is_some());
-        let seen = |after| block_on(ledger.erased_after(Seq(after))).unwrap();
-        assert_eq!(seen(0), (vec![SESSION], Seq(2)));
-        assert_eq!(seen(2), (vec![], Seq(2)));
-        assert_eq!(erase(&ledger, "bob", 30).unwrap(), erased);
-
-        // The key store was restored from an earlier copy.
-        block_on(keys.create_key(SESSION.0)).unwrap();
-        let again = erase(&ledger, "bob", 40).unwrap();
-        assert_eq!((again.requested, again.by.name.as_str()), (Seq(3), "bob"));
-    }
-
-    #[test]
-    fn interrupted_erasure_is_completed() {
-        for key_was_gone in [false, true] {
-            let (ledger, keys) = ledger();
-            block_on(keys.create_key(SESSION.0)).unwrap();
-            let requested = Requested {
-                session: SESSION,
-                by: Actor::embedder("ada"),
-                reason: "ticket 17".to_owned(),
-            };
-            block_on(ledger.note(SESSION, REQUESTED, &requested, Timestamp(10))).unwrap();
-            if key_was_gone {
-                block_on(keys.erase(SESSION.0)).unwrap();
-            } else {
-                // A confirmation request is open in the meantime.
-                set_waiting(&ledger, true);
-                assert!(matches!(
-                    erase(&ledger, "bob", 15),
-                    Err(EraseError::WorkOpen { items: 1, .. })
-                ));
-                set_waiting(&ledger, false);
-            }
-            let erased = erase(&ledger, "bob", 20).unwrap();
-            assert_eq!(erased.by.name, "ada");
-            assert!(erased.erased > Some(erased.requested));
-            assert!(block_on(keys.key(SESSION.0)).unwrap().is_none());
-        }
-    }
-
-    /// Adds or removes an open request. The index alone holds open work, so the record's kind is
-    /// irrelevant.
-    fn set_waiting(ledger: &Ledger, waits: bool) {
-        let journal = ledger.journal();
-        let head = block_on(journal.head(SESSION.0)).unwrap().unwrap();
-        let line = Draft {
-            session: SESSION.0,
-            seq: head.seq + 1,
-            at_us: head.at_us,
-            kind: "noted",
-            cause: None,
-            actor: recount_journal::Actor::new("journal"),
-            body: "{}",
-            prev: head.hash,
-        }
-        .line();
-        let mut append = Append::new(SESSION.0, head.seq, vec![line]);
-        append.open_work = vec![if waits {
-            WorkChange::Put(OpenItem {
-                session: SESSION.0,
-                item: 1,
-                kind: OpenKind::Confirmation.as_str().to_owned(),
-                since_us: 5,
-                deadline_us: None,
-                request: None,
-                flags: 0,
-            })
-        } else {
-            WorkChange::Remove {
-                session: SESSION.0,
-                item: 1,
-            }
-        }];
-        block_on(journal.append(append)).unwrap();
-    }
-}
+#[path = "erasure_tests.rs"]
+mod tests;

@@ -130,7 +130,8 @@ pub struct HoldEnd {
     pub at: Timestamp,
 }
 
-/// The reason why a hold was not placed or not released. Nothing is recorded.
+/// The reason why a hold was not placed or not released. Nothing is recorded, with one exception:
+/// [`ErasureRequested`](HoldRefusal::ErasureRequested).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HoldRefusal {
@@ -154,6 +155,26 @@ pub enum HoldRefusal {
         /// The session.
         session: SessionId,
         /// The record of the deletion.
+        at: Seq,
+        /// The time of that record.
+        at_us: Timestamp,
+        /// The person who requested the erasure.
+        by: Box<Actor>,
+        /// The reason of the erasure.
+        reason: String,
+    },
+    /// The erasure of a session was requested before, and its end is not on record. Its key may be
+    /// deleted at any moment, by another process of the journal. A hold by label is recorded all
+    /// the same, for the other sessions.
+    #[error(
+        "the hold comes too late for session {session}, whose erasure was requested before, by {}: \
+         {reason}",
+        by.in_short()
+    )]
+    ErasureRequested {
+        /// The session.
+        session: SessionId,
+        /// The record of the request.
         at: Seq,
         /// The time of that record.
         at_us: Timestamp,
@@ -192,6 +213,7 @@ impl HoldRefusal {
             HoldRefusal::NoLabel => "no_label",
             HoldRefusal::TooLarge { .. } => "too_large",
             HoldRefusal::SessionErased { .. } => "session_erased",
+            HoldRefusal::ErasureRequested { .. } => "erasure_requested",
             HoldRefusal::UnknownHold { .. } => "unknown_hold",
             HoldRefusal::HoldReleased { .. } => "hold_released",
         }
@@ -200,7 +222,8 @@ impl HoldRefusal {
     /// The record that conflicts with the request: its seq, its time and its actor.
     pub(crate) fn conflict(&self) -> Option<(Seq, Timestamp, &Actor)> {
         match self {
-            HoldRefusal::SessionErased { at, at_us, by, .. } => Some((*at, *at_us, by)),
+            HoldRefusal::SessionErased { at, at_us, by, .. }
+            | HoldRefusal::ErasureRequested { at, at_us, by, .. } => Some((*at, *at_us, by)),
             HoldRefusal::HoldReleased { end, .. } => Some((end.record, end.at, &end.by)),
             HoldRefusal::NoReason
             | HoldRefusal::NoLabel

@@ -11,7 +11,7 @@ use recount_journal::{Line, seal};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{EraseError, Error, Hold, HoldEnd, HoldRefusal, HoldTarget, Ledger};
+use super::{EraseError, Erasure, Error, Hold, HoldEnd, HoldRefusal, HoldTarget, Ledger};
 use crate::session::{Actor, ActorKind, BODY_BYTES_MAX, Seq, SessionId, Timestamp};
 
 /// The kind of the record that places a hold.
@@ -27,8 +27,11 @@ const PAGE: usize = 1024;
 ///
 /// A deletion checks the holds, records its request and deletes the key, and only the last of these
 /// is final. Under the lock, a hold is on record before the check or after the deletion. The lock
-/// is of the process, not of a ledger, because a program may have two ledgers over one journal. No
-/// second process has the journal open.
+/// is of the process, not of a ledger, because a program may have two ledgers over one journal.
+///
+/// Other processes of a journal do not see the lock. There the own stream decides: a hold is
+/// appended behind a record up to which no erasure was requested, and a request behind one up to
+/// which no hold was placed.
 pub(super) static KEY_DELETIONS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// The body of the record that places a hold.
@@ -166,14 +169,16 @@ impl Ledger {
             return Ok(Err(refusal));
         }
         let _no_deletion = KEY_DELETIONS.lock().await;
-        if let Some(session) = placed.target.session()
-            && let Some(refusal) = self.erased_before(session).await?
-        {
-            return Ok(Err(refusal));
-        }
         let about = SessionId(Uuid::nil());
         loop {
+            // The decision is about the stream up to here. If another process appends meanwhile,
+            // such as the request of an erasure, it is taken anew.
             let head = self.own_head().await?;
+            if let Some(session) = placed.target.session()
+                && let Some(refusal) = self.erased_before(session).await?
+            {
+                return Ok(Err(refusal));
+            }
             let is_same = |it: &&Hold| {
                 it.target == placed.target && it.reason == placed.reason && it.by == placed.by
             };
@@ -226,26 +231,71 @@ impl Ledger {
         }
     }
 
-    /// Returns the refusal of a hold on a session that was erased. An erasure that was interrupted
-    /// before the deletion of the key is none.
+    /// Returns the refusal of a hold on a session that was erased, or is being erased by another
+    /// process.
     async fn erased_before(&self, session: SessionId) -> Result<Option<HoldRefusal>, Error> {
         if session.0.is_nil() || self.journal().head(session.0).await?.is_none() {
             return Err(Error::UnknownSession { session });
         }
         // A restored key store has the key again.
-        if self.has_key(session).await? {
+        let has_key = self.has_key(session).await?;
+        let is_shared = self.journal().sharing().is_some();
+        if has_key && !is_shared {
             return Ok(None);
         }
-        let erasure = self.erasures().await?.remove(&session);
-        Ok(erasure.and_then(|it| {
-            Some(HoldRefusal::SessionErased {
+        let Some(erasure) = self.erasures().await?.remove(&session) else {
+            return Ok(None);
+        };
+        Ok(match (erasure.erased, erasure.erased_at_us) {
+            (Some(at), Some(at_us)) => (!has_key).then(|| HoldRefusal::SessionErased {
                 session,
-                at: it.erased?,
-                at_us: it.erased_at_us?,
-                by: Box::new(it.by),
-                reason: it.reason,
-            })
-        }))
+                at,
+                at_us,
+                by: Box::new(erasure.by),
+                reason: erasure.reason,
+            }),
+            // In a journal with one writer no erasure is under way, because of the lock.
+            (None, _) | (_, None) => is_shared.then(|| requested_before(session, erasure)),
+        })
+    }
+
+    /// Returns the word that a hold by label comes too late for a session: another process may
+    /// delete its key, because it recorded the request before.
+    pub(crate) async fn late_hold(&self, hold: Seq) -> Result<Option<HoldRefusal>, Error> {
+        if self.journal().sharing().is_none() {
+            return Ok(None);
+        }
+        let known = self.hold_book.holds().by_id.get(&hold).cloned();
+        let Some(Hold { id, target, .. }) = known else {
+            return Ok(None);
+        };
+        for (session, erasure) in self.erasures().await? {
+            if erasure.erased.is_some() || erasure.requested > id {
+                continue;
+            }
+            let labels = self.labels_of(session).await?;
+            // A session whose labels cannot be read may have the label.
+            if labels.is_none_or(|it| target.covers(session, &it)) {
+                return Ok(Some(requested_before(session, erasure)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the labels of a session. `None` if they cannot be read.
+    async fn labels_of(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<BTreeMap<String, String>>, Error> {
+        match self.opened(session).await {
+            Ok(opened) => Ok(opened.map(|(_, opened)| opened.labels)),
+            Err(Error::Sealed { .. }) => Ok(None),
+            // A key that opens nothing is deleted, too.
+            Err(Error::Seal(seal::Error::DoesNotOpen { .. } | seal::Error::Malformed { .. })) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns an error if a hold in force covers the session, or may cover it.
@@ -254,15 +304,7 @@ impl Ledger {
         if holds.is_empty() {
             return Ok(());
         }
-        let labels = match self.opened(session).await {
-            Ok(opened) => opened.map(|(_, opened)| opened.labels),
-            Err(Error::Sealed { .. }) => None,
-            // A key that opens nothing is deleted, too.
-            Err(Error::Seal(seal::Error::DoesNotOpen { .. } | seal::Error::Malformed { .. })) => {
-                None
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let labels = self.labels_of(session).await?;
         let mut unread = None;
         for hold in holds {
             let is_certain = match (&hold.target, &labels) {
@@ -302,6 +344,16 @@ impl Placed {
 impl Released {
     fn check(&self) -> Result<(), HoldRefusal> {
         fits(&self.reason, self)
+    }
+}
+
+fn requested_before(session: SessionId, erasure: Erasure) -> HoldRefusal {
+    HoldRefusal::ErasureRequested {
+        session,
+        at: erasure.requested,
+        at_us: erasure.requested_at_us,
+        by: Box::new(erasure.by),
+        reason: erasure.reason,
     }
 }
 

@@ -80,8 +80,22 @@ impl ListedPause {
 /// The journal's last word on a scope.
 #[derive(Clone, Debug)]
 enum Word {
-    Paused(Pause),
+    Paused {
+        pause: Pause,
+        /// True if each process cancels the calls that it runs.
+        cancels: bool,
+    },
     Ended(Unpaused),
+}
+
+/// The body of the record of a pause, as far as the sessions do not observe it.
+#[derive(Deserialize, Serialize)]
+struct Wide<P> {
+    #[serde(flatten)]
+    paused: P,
+    /// True if each process of the journal cancels the calls that it runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cancel_running: bool,
 }
 
 /// The words of a journal on its pauses, as far as they were read. All clones of a ledger share
@@ -119,8 +133,12 @@ impl PauseBook {
         };
         let (body, at) = (record.body.get(), Timestamp(record.at_us));
         let (scope, word) = match record.kind {
-            PAUSED => match serde_json::from_str::<Paused>(body) {
-                Ok(it) => (it.scope.clone(), Word::Paused(in_force(it, Seq(seq), at))),
+            PAUSED => match serde_json::from_str::<Wide<Paused>>(body) {
+                Ok(it) => {
+                    let pause = in_force(it.paused, Seq(seq), at);
+                    let cancels = it.cancel_running;
+                    (pause.scope.clone(), Word::Paused { pause, cancels })
+                }
                 Err(_) => return,
             },
             UNPAUSED => match serde_json::from_str::<Unpaused>(body) {
@@ -172,6 +190,20 @@ impl Ledger {
         self.pauses.version.load(Ordering::Acquire)
     }
 
+    /// Returns the pauses in force that are recorded after `seen` and with which each process
+    /// cancels the calls that it runs.
+    pub(crate) fn cancelling_pauses(&self, seen: u64) -> Vec<Pause> {
+        let words = self.pauses.words();
+        let cancelling = words.of.values().filter_map(|word| match word {
+            Word::Paused {
+                pause,
+                cancels: true,
+            } => Some(pause.clone()),
+            Word::Paused { cancels: false, .. } | Word::Ended(_) => None,
+        });
+        cancelling.filter(|it| it.at.0 > seen).collect()
+    }
+
     /// Returns the pauses, and the ends of pauses, that a session of this agent has not observed.
     pub(crate) fn unobserved_pauses(&self, session: &Session, agent: &str) -> Vec<Observation> {
         if session.closed {
@@ -187,7 +219,7 @@ impl Ledger {
         for (scope, word) in words.of.iter().filter(|(scope, _)| concerns(scope)) {
             let observed = session.pauses.of(scope);
             match word {
-                Word::Paused(pause) => {
+                Word::Paused { pause, .. } => {
                     let known = observed.and_then(|it| it.journal_record);
                     if known != pause.journal_record {
                         owed.push(observation(pause).into());
@@ -203,11 +235,12 @@ impl Ledger {
         owed
     }
 
-    /// Records a pause of more than one session in the journal's own stream.
+    /// Records a pause of more than one session in the journal's own stream, and that each process
+    /// cancels the calls that it runs, if that is asked.
     pub(crate) async fn pause_sessions(
         &self,
-        scope: PauseScope,
-        reason: Option<String>,
+        (scope, reason): (PauseScope, Option<String>),
+        cancel_running: bool,
         by: Actor,
         now: Timestamp,
     ) -> Result<Result<Seq, Rejection>, Error> {
@@ -221,10 +254,18 @@ impl Ledger {
         };
         let scope = paused.scope.clone();
         let refused = |word: Option<&Word>| match word {
-            Some(Word::Paused(pause)) => Some(Rejection::AlreadyPaused(Box::new(pause.clone()))),
+            Some(Word::Paused { pause, .. }) => {
+                Some(Rejection::AlreadyPaused(Box::new(pause.clone())))
+            }
             Some(Word::Ended(_)) | None => None,
         };
-        self.record_word(PAUSED, paused, &scope, now, refused).await
+        let observed = paused.clone().into();
+        let body = Wide {
+            paused,
+            cancel_running,
+        };
+        self.record_word((PAUSED, &body), (&scope, observed), now, refused)
+            .await
     }
 
     /// Records the end of such a pause.
@@ -244,13 +285,14 @@ impl Ledger {
         };
         let scope = ended.scope.clone();
         let refused = |word: Option<&Word>| match word {
-            Some(Word::Paused(_)) => None,
+            Some(Word::Paused { .. }) => None,
             Some(Word::Ended(_)) | None => {
                 let scope = scope.clone();
                 Some(Rejection::NotPaused { scope })
             }
         };
-        self.record_word(UNPAUSED, ended, &scope, now, refused)
+        let observed = ended.clone().into();
+        self.record_word((UNPAUSED, &ended), (&scope, observed), now, refused)
             .await
     }
 
@@ -258,15 +300,13 @@ impl Ledger {
     /// reason to refuse it.
     async fn record_word(
         &self,
-        kind: &str,
-        body: impl Serialize + Clone + Into<Observation>,
-        scope: &PauseScope,
+        (kind, body): (&str, &impl Serialize),
+        (scope, observed): (&PauseScope, Observation),
         now: Timestamp,
         refused: impl Fn(Option<&Word>) -> Option<Rejection>,
     ) -> Result<Result<Seq, Rejection>, Error> {
-        let observation: Observation = body.clone().into();
-        let about = (SessionId(Uuid::nil()), observation.actor());
-        if let Err(rejection) = fits(observation) {
+        let about = (SessionId(Uuid::nil()), observed.actor());
+        if let Err(rejection) = fits(observed) {
             return Ok(Err(rejection));
         }
         loop {
@@ -275,7 +315,7 @@ impl Ledger {
             if let Some(rejection) = refused(self.pauses.words().of.get(scope)) {
                 return Ok(Err(rejection));
             }
-            if let Some(seq) = self.append_own(head, about, (kind, &body), now).await? {
+            if let Some(seq) = self.append_own(head, about, (kind, body), now).await? {
                 self.read_pauses().await?;
                 return Ok(Ok(seq));
             }
@@ -304,7 +344,7 @@ impl Ledger {
         let wide: Vec<Pause> = {
             let words = self.pauses.words();
             let paused = words.of.values().filter_map(|word| match word {
-                Word::Paused(pause) => Some(pause.clone()),
+                Word::Paused { pause, .. } => Some(pause.clone()),
                 Word::Ended(_) => None,
             });
             paused.collect()

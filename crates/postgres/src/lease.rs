@@ -1,16 +1,20 @@
-//! The lease of this node: until when other nodes leave its streams alone.
+//! The lease of this node: until when other nodes leave its streams alone. And the seq up to which
+//! each node has applied the journal's own stream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use deadpool_postgres::Object;
 use recount_journal::Error;
 use tokio::sync::watch;
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::claims::signed;
 use crate::clock;
 use crate::error::{error_text, failed};
-use crate::server::{FREE, Server};
+use crate::server::{FREE, Server, query};
 use crate::supervision::look_after;
 
 /// The parts of a lease: it is renewed when one of them has passed.
@@ -198,6 +202,41 @@ pub(crate) async fn release(
     let update = client.query(&update, &[&node, &channel]).await;
     update.map_err(failed("end the lease of this node"))?;
     Ok(())
+}
+
+/// Notes the seq up to which a node has applied the journal's own stream.
+pub(crate) async fn applied(
+    client: &Object,
+    (schema, channel): (&str, &str),
+    node: Uuid,
+    seq: u64,
+) -> Result<(), Error> {
+    let update = format!(
+        "WITH applied AS (
+             UPDATE {schema}.node SET applied = greatest(applied, $2) WHERE id = $1 RETURNING 1)
+         SELECT pg_notify($3, '{FREE}') FROM applied"
+    );
+    let seq = signed(seq);
+    let parameters: [&(dyn ToSql + Sync); 3] = [&node, &seq, &channel];
+    let doing = "note what this node has applied";
+    query(client, doing, &update, &parameters).await?;
+    Ok(())
+}
+
+/// Returns the names of the other nodes with a valid lease that have applied less than that.
+pub(crate) async fn behind(
+    client: &Object,
+    schema: &str,
+    node: Uuid,
+    seq: u64,
+) -> Result<Vec<String>, Error> {
+    let select = format!(
+        "SELECT name FROM {schema}.node
+         WHERE id <> $1 AND applied < $2 AND until > clock_timestamp() ORDER BY name"
+    );
+    let doing = "look for nodes that lag behind";
+    let rows = query(client, doing, &select, &[&node, &signed(seq)]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 fn poisoned(cause: &str) -> Error {

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::claims::{self, Sought};
 use crate::commands;
 use crate::journal::PostgresJournal;
+use crate::lease;
 use crate::owned;
 
 impl PostgresJournal {
@@ -119,6 +120,25 @@ impl Sharing for PostgresJournal {
                 .run(async move { Ok(news.free_after(seen).await) });
             // An error is the close.
             waiting.await.unwrap_or(seen)
+        })
+    }
+
+    fn applied(&self, seq: u64) -> BoxFuture<'_, Result<(), Error>> {
+        let Some(writer) = self.writer.clone() else {
+            return Box::pin(async { Err(Error::ReadOnly) });
+        };
+        self.with_client(move |client, (schema, channel)| async move {
+            let names = (schema.as_str(), channel.as_str());
+            lease::applied(&client, names, writer.lease.node, seq).await
+        })
+    }
+
+    fn behind(&self, seq: u64) -> BoxFuture<'_, Result<Vec<String>, Error>> {
+        let Some(writer) = self.writer.clone() else {
+            return Box::pin(async { Err(Error::ReadOnly) });
+        };
+        self.with_client(move |client, (schema, _)| async move {
+            lease::behind(&client, &schema, writer.lease.node, seq).await
         })
     }
 

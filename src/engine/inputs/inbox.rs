@@ -17,9 +17,9 @@ use crate::engine::telling::outcomes::Ended;
 use crate::ledger;
 use crate::live::{ConnectError, Connection};
 use crate::session::{
-    Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, PauseScope, PolicyChanges,
-    PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted, ToolYielded,
-    UnfitAnswer,
+    Actor, Command, Connected, Hook, HookAnswered, LlmAsked, LlmReplied, Pause, PauseScope,
+    PolicyChanges, PolicySet, RequestId, Seq, Session, Timestamp, ToolAsked, ToolEventEmitted,
+    ToolYielded, UnfitAnswer,
 };
 use crate::tool::{LlmSaid, State, ToolChanges, ToolConfirmation, Toolset};
 
@@ -105,7 +105,7 @@ pub(in crate::engine) enum Input {
     Command(Command, Reply<Seq>),
     /// Observe the pauses of more than one session, and cancel what runs if that is asked.
     ObservePauses {
-        cancel: Option<CancelRunning>,
+        cancels: Vec<CancelRunning>,
         reply: Reply<()>,
     },
     /// Return the session as it is.
@@ -176,6 +176,19 @@ pub(in crate::engine) struct CancelRunning {
     pub(in crate::engine) scope: PauseScope,
     pub(in crate::engine) reason: Option<String>,
     pub(in crate::engine) by: Actor,
+    /// The record of the pause in the journal's own stream, if it holds more than one session.
+    pub(in crate::engine) journal_record: Option<Seq>,
+}
+
+impl From<Pause> for CancelRunning {
+    fn from(pause: Pause) -> CancelRunning {
+        CancelRunning {
+            scope: pause.scope,
+            reason: pause.reason,
+            by: pause.by,
+            journal_record: pause.journal_record,
+        }
+    }
 }
 
 impl CancelRunning {
@@ -184,6 +197,11 @@ impl CancelRunning {
     pub(in crate::engine) fn calls_of(&self, session: &Session) -> Vec<Seq> {
         let is_of = |agent: &String| session.agent.as_ref() == Some(agent);
         if matches!(&self.scope, PauseScope::Agent(agent) if !is_of(agent)) {
+            return Vec::new();
+        }
+        // A call that runs after the end of the pause is none of its calls.
+        let in_force = |it: &Pause| it.journal_record == self.journal_record;
+        if self.journal_record.is_some() && !session.pauses.of(&self.scope).is_some_and(in_force) {
             return Vec::new();
         }
         let calls = session.calls.iter();

@@ -211,7 +211,8 @@ pub enum Operated {
     /// A rule refused it, with the earlier recorded decision. The refusal may be recorded, and so
     /// may an expiry that was due.
     Refused(Refusal),
-    /// It is recorded, but what the receipt says beside it could not be read.
+    /// It is recorded, but what the receipt says beside it could not be read, another process has
+    /// not confirmed the pause, or the hold comes too late for a session.
     OnRecordBut(OnRecord, Error),
 }
 
@@ -220,6 +221,26 @@ struct Put {
     seq: Seq,
     /// True if an earlier request with the same key made the call.
     repeated: bool,
+    /// The part of the operation that was not achieved.
+    but: Option<Error>,
+}
+
+impl Put {
+    fn whole(seq: Seq) -> Put {
+        let (repeated, but) = (false, None);
+        Put { seq, repeated, but }
+    }
+
+    /// Takes a pause that is recorded, and that another process may not have applied.
+    fn pause(paused: Result<Seq, Error>) -> Result<Put, Error> {
+        match paused {
+            Err(error @ Error::PauseUnconfirmed { at, .. }) => Ok(Put {
+                but: Some(error),
+                ..Put::whole(at)
+            }),
+            paused => paused.map(Put::whole),
+        }
+    }
 }
 
 /// The executor of an operation: an engine or a desk.
@@ -232,7 +253,12 @@ impl Executor<'_> {
     pub(super) async fn operate(&self, operation: Operation, by: Actor) -> Result<Operated, Error> {
         let receipt = Receipt::of(self, &operation, by.clone()).await?;
         match self.put(operation, receipt.tool(), by).await {
-            Ok(Put { seq, repeated }) => Ok(receipt.at(self, seq, repeated).await),
+            Ok(Put { seq, repeated, but }) => {
+                Ok(match (receipt.at(self, seq, repeated).await, but) {
+                    (Operated::OnRecord(it), Some(error)) => Operated::OnRecordBut(it, error),
+                    (operated, _) => operated,
+                })
+            }
             Err(Error::Refused(rejection)) => {
                 let refusal = Refusal::of(self.ledger(), receipt.session(), &rejection).await;
                 Ok(Operated::Refused(refusal))
@@ -300,8 +326,8 @@ impl Executor<'_> {
                 key,
             } => {
                 let begun = self.call(session, (&tool, args, &key), by).await?;
-                let (seq, repeated) = (begun.call, begun.repeated);
-                return Ok(Put { seq, repeated });
+                let (repeated, put) = (begun.repeated, Put::whole(begun.call));
+                return Ok(Put { repeated, ..put });
             }
             Operation::Answer { request, given } => match self {
                 Executor::Engine(engine) => engine.answer_as(request, given, by).await,
@@ -341,17 +367,19 @@ impl Executor<'_> {
                 target,
                 reason,
                 cancel_running,
-            } => match self {
-                Executor::Engine(it) => it.pause(target, reason, cancel_running, by).await,
-                Executor::Desk(desk) => desk.pause(target, reason, cancel_running, by).await,
-            },
+            } => {
+                let cancel = cancel_running;
+                return Put::pause(match self {
+                    Executor::Engine(it) => it.pause(target, reason, cancel, by).await,
+                    Executor::Desk(desk) => desk.pause(target, reason, cancel, by).await,
+                });
+            }
             Operation::Unpause { target, reason } => match self {
                 Executor::Engine(engine) => engine.unpause(target, reason, by).await,
                 Executor::Desk(desk) => desk.unpause(target, reason, by).await,
             },
             Operation::PlaceHold { target, reason } => {
-                let placed = self.ledger().place_hold(target, reason, by, self.now());
-                placed.await?.map(|it| it.id).map_err(Error::from)
+                return self.place_hold(target, reason, by).await;
             }
             Operation::ReleaseHold { hold, reason } => {
                 let released = self.ledger().release_hold(hold, reason, by, self.now());
@@ -385,8 +413,21 @@ impl Executor<'_> {
                 Executor::Desk(desk) => desk.close_session(session, &reason, by).await,
             },
         };
-        let repeated = false;
-        recorded.map(|seq| Put { seq, repeated })
+        recorded.map(Put::whole)
+    }
+
+    async fn place_hold(
+        &self,
+        target: HoldTarget,
+        reason: String,
+        by: Actor,
+    ) -> Result<Put, Error> {
+        let ledger = self.ledger();
+        let placed = ledger.place_hold(target, reason, by, self.now()).await??;
+        // A label may be one of a session that another process is erasing.
+        let but = ledger.late_hold(placed.id).await?.map(Error::from);
+        let put = Put::whole(placed.id);
+        Ok(Put { but, ..put })
     }
 
     async fn call(

@@ -2,7 +2,8 @@
 //!
 //! A pause of more than one session is durable in the journal's own stream first. Then each session
 //! with a task observes it, and after them the sessions that only have open calls. Every other
-//! session observes it before the first record of its next task.
+//! session observes it before the first record of its next task. In a journal that several
+//! processes write, each does so for its tasks, and the one that pauses waits for the others.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::oneshot;
 
 use super::desk::Desk;
+use super::elsewhere::confirming::expect_applied;
 use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{CancelRunning, Input};
 use crate::engine::serving::engine::Engine;
@@ -25,10 +27,11 @@ impl Engine {
     /// Pauses a session, a tool in it, an agent, or everything. Returns the record of the pause,
     /// which for more than one session is in the journal's own stream.
     ///
-    /// When this function returns, no session of this engine starts a call that the pause holds,
-    /// gated or not, until [`unpause`](Engine::unpause). A running call continues, or is cancelled
-    /// if `cancel_running` is set. Calls are judged, asked about and answered as ever. A pause
-    /// survives a restart.
+    /// When this function returns, no session starts a call that the pause holds, gated or not,
+    /// until [`unpause`](Engine::unpause). A running call continues, or is cancelled if
+    /// `cancel_running` is set. Calls are judged, asked about and answered as ever. A pause
+    /// survives a restart. In a journal that several processes write, all of that is true of each
+    /// of them.
     ///
     /// ```
     /// # async fn example(
@@ -44,7 +47,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Refused`] if the target is paused already, or if the session has no such tool;
-    /// [`Error::UnknownAgent`] if no agent of that name is registered or has a session.
+    /// [`Error::UnknownAgent`] if no agent of that name is registered or has a session;
+    /// [`Error::PauseUnconfirmed`] if the pause is recorded, and another process of the journal may
+    /// not have applied it.
     pub async fn pause(
         &self,
         target: PauseTarget,
@@ -53,19 +58,22 @@ impl Engine {
         by: Actor,
     ) -> Result<Seq, Error> {
         let scope = target.scope();
-        let cancel = || CancelRunning {
+        let cancel = |journal_record| CancelRunning {
             scope: scope.clone(),
             reason: reason.clone(),
             by: by.clone(),
+            journal_record,
         };
         let Some(session) = target.session() else {
             self.expect_room()?;
             self.expect_agent(&scope).await?;
             let (ledger, now) = (&self.inner.ledger, self.inner.clock.now());
-            let recorded = ledger.pause_sessions(scope.clone(), reason.clone(), by.clone(), now);
+            let said = (scope.clone(), reason.clone());
+            let recorded = ledger.pause_sessions(said, cancel_running, by.clone(), now);
             let seq = recorded.await?.map_err(Error::Refused)?;
-            let cancel = cancel_running.then(cancel);
+            let cancel = cancel_running.then(|| cancel(Some(seq)));
             self.observe_pauses(&scope, cancel.as_ref()).await?;
+            expect_applied(ledger, seq).await?;
             return Ok(seq);
         };
         let tool = target.tool().map(str::to_owned);
@@ -76,7 +84,7 @@ impl Engine {
         });
         let seq = self.command(session, command).await?;
         if cancel_running {
-            self.observes(session, &scope, Some(&cancel())).await?;
+            self.observes(session, &scope, Some(&cancel(None))).await?;
         }
         Ok(seq)
     }
@@ -113,18 +121,6 @@ impl Engine {
         Ok(self.inner.ledger.pauses().await?)
     }
 
-    /// Lets the sessions with a task observe the pauses that other processes have recorded since.
-    pub(in crate::engine) async fn observe_foreign_pauses(&self) -> Result<(), Error> {
-        let before = self.inner.ledger.pause_version();
-        self.inner.ledger.read_pauses().await?;
-        if self.inner.ledger.pause_version() != before {
-            let served = self.inner.registry.ids();
-            self.each_observes(served.into_iter(), &PauseScope::Everything, None)
-                .await;
-        }
-        Ok(())
-    }
-
     /// Lets the sessions in the scope observe a pause or its end.
     async fn observe_pauses(
         &self,
@@ -133,8 +129,9 @@ impl Engine {
     ) -> Result<(), Error> {
         // Only sessions with a task can start anything now, so they come first.
         let served = self.inner.registry.ids();
-        self.each_observes(served.iter().copied(), scope, cancel)
-            .await;
+        let cancels: Vec<_> = cancel.into_iter().cloned().collect();
+        // A task that did not is about to end: the journal has failed.
+        let _ending = self.tasks_observe(served.clone(), &cancels).await;
         let with_calls = sessions_with_calls(&self.inner.ledger).await?;
         let others = with_calls.difference(&served).copied();
         self.each_observes(others, scope, cancel).await;
@@ -187,8 +184,8 @@ impl Engine {
         }
         let agent = self.agent_of(session).await?;
         let (reply, observed) = oneshot::channel();
-        let cancel = cancel.cloned();
-        let input = Input::ObservePauses { cancel, reply };
+        let cancels = cancel.into_iter().cloned().collect();
+        let input = Input::ObservePauses { cancels, reply };
         let task = self.send(session, agent, Begin::Resume, input);
         observed.await.map_err(|_| task.stopped(session))?
     }
@@ -225,21 +222,26 @@ impl Desk {
         by: Actor,
     ) -> Result<Seq, Error> {
         let scope = target.scope();
-        let cancel = cancel_running.then(|| CancelRunning {
+        let cancel = |journal_record| CancelRunning {
             scope: scope.clone(),
             reason: reason.clone(),
             by: by.clone(),
-        });
+            journal_record,
+        };
         let Some(session) = target.session() else {
             if let PauseTarget::Agent(name) = &target {
                 expect_sessions(&self.ledger, name).await?;
             }
             let now = self.clock.now();
-            let recorded = self.ledger.pause_sessions(scope, reason, by, now).await?;
-            let seq = recorded.map_err(Error::Refused)?;
+            let (ledger, said) = (&self.ledger, (scope.clone(), reason.clone()));
+            let recorded = ledger.pause_sessions(said, cancel_running, by.clone(), now);
+            let seq = recorded.await?.map_err(Error::Refused)?;
+            let cancel = cancel_running.then(|| cancel(Some(seq)));
             self.all_observe_pauses(cancel.as_ref()).await?;
+            expect_applied(ledger, seq).await?;
             return Ok(seq);
         };
+        let cancel = cancel_running.then(|| cancel(None));
         let tool = target.tool().map(str::to_owned);
         let command = Command::Pause(PauseCommand { tool, reason, by });
         let seq = self.take(session, command).await?;
@@ -276,10 +278,15 @@ impl Desk {
             match self.observe_pauses(session, cancel).await {
                 // A session that cannot be read here is not served here.
                 Ok(_) | Err(Error::Ledger(ledger::Error::Sealed { .. })) => {}
+                // Its own process observes the pause.
+                Err(error) if error.is_owned() => continue,
                 Err(error) => {
                     tracing::warn!(%session, %error, "a session did not observe a pause");
                 }
             }
+            // A desk serves no session: another process must be able to go on with it at once.
+            let epoch = self.ledger.let_go(session);
+            self.ledger.release(session, epoch).await;
         }
         Ok(())
     }

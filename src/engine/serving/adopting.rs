@@ -82,7 +82,8 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
 impl Engine {
     /// Adopts the sessions of a page, and returns the last one if there may be more.
     async fn adopt_page(&self, after: Option<Uuid>) -> Result<Option<Uuid>, Error> {
-        self.observe_foreign_pauses().await?;
+        // The end of a pause may make it adopt what it has left.
+        self.inner.ledger.read_pauses().await?;
         self.take_requests().await?;
         let journal = self.inner.ledger.journal();
         let Some(sharing) = journal.sharing() else {

@@ -94,6 +94,8 @@ pub(in crate::engine) struct Inner {
     pub(in crate::engine) alarm_task: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The task that takes over sessions of processes that are gone.
     pub(super) adopting: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// The task that applies pauses in a journal that several processes write.
+    pub(super) observing: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The tasks that ask tools for the results of paused calls, by agent.
     pub(in crate::engine) followers: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
     /// Reads the configuration of the embedding program anew.
@@ -137,6 +139,7 @@ impl Engine {
             back_off: Arc::default(),
             alarm_task: Mutex::default(),
             adopting: Mutex::default(),
+            observing: Mutex::default(),
             followers: Mutex::default(),
             reload: OnceLock::new(),
             on_look: OnceLock::new(),

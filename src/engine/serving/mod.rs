@@ -2,12 +2,14 @@
 //!
 //! Read `engine`, then `restart` for the start of a new process; `folded` reads a session,
 //! `served` lists what the engine serves. In a journal that several processes write, `adopting`
-//! takes over sessions of processes that are gone, and `stranded` finds own ones without a task.
+//! takes over sessions of processes that are gone, `stranded` finds own ones without a task, and
+//! `observing` applies what other processes write to the journal's own stream.
 
 mod adopting;
 mod alarm_task;
 pub(super) mod engine;
 mod folded;
+mod observing;
 mod restart;
 mod served;
 mod stranded;

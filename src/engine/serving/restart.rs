@@ -24,7 +24,7 @@ impl Engine {
     pub(in crate::engine) async fn start_owed_effects(&self) -> Result<(), Error> {
         // Before any session starts anything: a crash may have come between a pause and its
         // observation by a session.
-        self.inner.ledger.read_pauses().await?;
+        self.apply_first_pauses().await?;
         *self.alarm_task() = Some(alarm_task::run(&self.inner));
         let adopting = adopting::run(&self.inner);
         *self.adopting() = adopting;
@@ -105,6 +105,11 @@ impl Engine {
     pub(in crate::engine) fn adopting(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
         let adopting = self.inner.adopting.lock();
         adopting.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn observing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+        let observing = self.inner.observing.lock();
+        observing.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(in crate::engine) fn alarm_task(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {

@@ -207,8 +207,8 @@ impl SessionTask {
                 state,
                 response_hook_state,
             } => Box::pin(self.hook_answered(answers, &state, &response_hook_state)).await,
-            Input::ObservePauses { cancel, reply } => {
-                let outcome = Box::pin(self.observe_pauses(cancel)).await;
+            Input::ObservePauses { cancels, reply } => {
+                let outcome = Box::pin(self.observe_pauses(cancels)).await;
                 self.hand_back(reply, outcome)
             }
             Input::Session(reply) => {

@@ -282,6 +282,14 @@ impl Sharing for SurvivingJournal {
         Box::pin(async move { journal.sharing().unwrap().changed(seen).await })
     }
 
+    fn applied(&self, seq: u64) -> BoxFuture<'_, Result<(), Error>> {
+        self.share(move |it| it.applied(seq))
+    }
+
+    fn behind(&self, seq: u64) -> BoxFuture<'_, Result<Vec<String>, Error>> {
+        self.share(move |it| it.behind(seq))
+    }
+
     fn ask(
         &self,
         session: Uuid,

@@ -168,6 +168,10 @@ impl From<engine::Error> for Failure {
             }
             engine::Error::WrongId { .. } => Failure::new("wrong-id", what).exit(Exit::Refused),
             engine::Error::HookMissing { .. } => Failure::new("hook-missing", what),
+            engine::Error::HoldRefused(refusal) => {
+                Failure::new(refusal.code().replace('_', "-"), what).exit(Exit::Refused)
+            }
+            engine::Error::PauseUnconfirmed { .. } => Failure::new("pause-unconfirmed", what),
             _ => Failure::new("engine", what),
         }
     }

@@ -140,6 +140,9 @@ fn advice(refusal: &Refusal) -> String {
              the open requests"
         }
         "hold_released" => "nothing was changed; `recount holds PATH --all` lists the holds",
+        "erasure_requested" => {
+            "nothing was changed; `recount erase` completes an erasure that was interrupted"
+        }
         "session_erased" => "nothing is left to keep; nothing was changed",
         "already_paused" => {
             "it holds already, and nothing was changed; `recount pauses PATH` lists the pauses"

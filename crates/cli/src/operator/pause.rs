@@ -107,6 +107,7 @@ impl Pause {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let done = Done {
             word: "paused",
+            in_database: "Recorded in the database. No node starts a call of it any more.",
             reason: self.reason.clone(),
             json: self.json,
         };
@@ -124,6 +125,7 @@ impl Unpause {
     pub(crate) async fn run(self, screen: &mut Screen) -> Result<Exit, Failure> {
         let done = Done {
             word: "unpaused",
+            in_database: "Recorded in the database, from which every node reads it.",
             reason: self.reason.clone(),
             json: self.json,
         };
@@ -150,6 +152,8 @@ impl Unpause {
 /// The report of either command.
 struct Done {
     word: &'static str,
+    /// The line about a database.
+    in_database: &'static str,
     reason: Option<String>,
     json: bool,
 }
@@ -176,9 +180,7 @@ impl Done {
         let shown = screen.toned(Tone::Good, &one_line(&text));
         let told = match recorded.service {
             Some(pid) => format!("Recorded by the running service (pid {pid})."),
-            None if recorded.is_in_database => {
-                "Recorded in the database, from which every node reads it.".to_owned()
-            }
+            None if recorded.is_in_database => self.in_database.to_owned(),
             None => "No service has the journal open, so no call starts.".to_owned(),
         };
         let shown = shown.and_then(|()| screen.line(&told));

@@ -110,6 +110,7 @@ codes! {
     LeaveEnded "leave-ended" CONFLICT "The standing leave ended before";
     HoldReleased "hold-released" CONFLICT "The hold was released before";
     SessionErased "session-erased" CONFLICT "The session was erased before";
+    ErasureRequested "erasure-requested" CONFLICT "The erasure of the session was requested before";
     KeyReused "key-reused" CONFLICT "The key belongs to another call";
     ClaimEnded "claim-ended" CONFLICT "The claim has ended";
     StaleAttempt "stale-attempt" CONFLICT "The claim is of an older start";
@@ -160,6 +161,7 @@ codes! {
     // The service.
     Draining "draining" SERVICE_UNAVAILABLE "The service is shutting down";
     NoSpace "no-space" SERVICE_UNAVAILABLE "The disk of the journal is nearly full";
+    PauseUnconfirmed "pause-unconfirmed" SERVICE_UNAVAILABLE "A node did not confirm the pause";
     IssuerKeys "issuer-keys" SERVICE_UNAVAILABLE "The keys of the issuer of tokens are not there";
     ReadNotRecorded "read-not-recorded" SERVICE_UNAVAILABLE "The read could not be put on record";
     NotWritable "not-writable" SERVICE_UNAVAILABLE "The journal cannot be written";

@@ -29,6 +29,7 @@ impl From<engine::Error> for Problem {
             engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => Code::ClientMessage,
             engine::Error::WrongId { .. } => Code::WrongId,
             engine::Error::HookMissing { .. } => Code::HookMissing,
+            engine::Error::PauseUnconfirmed { .. } => Code::PauseUnconfirmed,
             engine::Error::ShutDown => Code::Draining,
             // The error is not exhaustive for other crates.
             _ => Code::Engine,

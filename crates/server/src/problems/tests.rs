@@ -35,6 +35,7 @@ fn every_refusal_of_a_hold_has_its_code_in_the_table() {
         "no_label",
         "too_large",
         "session_erased",
+        "erasure_requested",
         "unknown_hold",
         "hold_released",
     ];

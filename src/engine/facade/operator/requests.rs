@@ -398,6 +398,7 @@ pub(super) fn problem(error: &Error) -> Problem {
         Error::Ledger(ledger::Error::Journal(journal::Error::NoSpace { .. })) => "no_space",
         Error::Ledger(_) => "journal",
         Error::Message(_) | Error::PartlyTaken { .. } => "client_message",
+        Error::PauseUnconfirmed { .. } => "pause_unconfirmed",
         // No message here has an id beside its ticket.
         Error::WrongId { .. }
         | Error::Refused(_)

@@ -2,7 +2,9 @@
 //!
 //! `wire` is an operation and its outcome as text, with `given` (an answer) and `lease_ms`;
 //! `forwarding` sends it to the owner and waits, and `taking` carries out what others sent.
+//! `confirming` waits until every process has applied a pause.
 
+pub(super) mod confirming;
 mod forwarding;
 pub(super) mod given;
 pub(super) mod lease_ms;

@@ -46,11 +46,11 @@ impl SessionTask {
     /// Observes the pauses of more than one session, and cancels what runs if that is asked.
     pub(in crate::engine) async fn observe_pauses(
         &mut self,
-        cancel: Option<CancelRunning>,
+        cancels: Vec<CancelRunning>,
     ) -> Result<(), Error> {
         self.put(Vec::new(), Objects::default()).await?;
         self.perform().await?;
-        if let Some(cancel) = cancel {
+        for cancel in cancels {
             self.cancel_running(cancel).await?;
         }
         // The end of a pause may leave calls that wait for a runner.
