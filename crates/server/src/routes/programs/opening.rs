@@ -1,16 +1,19 @@
 //! The opening of sessions that a program drives.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use recount::engine::{self, Clock, Engine, Error, SystemClock};
 use recount::session::SessionId;
-use recount_journal::Opening;
+use recount_journal::{Commit, Opening};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
+use crate::driving::{concerns, wake_after};
 use crate::problems::{Code, Problem};
 use crate::requests::{REPLAYED, Repeatable, RepeatableKey, Strict, other_body};
 use crate::routes::caller::{Caller, not_driving};
@@ -18,6 +21,10 @@ use crate::routes::caller::{Caller, not_driving};
 /// The maximum size of the agent, the ids and the labels of a session, in bytes. The catalogue
 /// keeps them in memory, and every listing contains them.
 const TEXTS_BYTES_MAX: usize = 4 << 10;
+
+/// The time for the session of the first request with a key to get its first record. Two nodes that
+/// open it at the same time would both log that one of them failed.
+const FIRST_OPENS_WITHIN: Duration = Duration::from_secs(2);
 
 /// A session to open. Its texts have at most 4 KiB together.
 #[derive(Deserialize, ToSchema)]
@@ -174,13 +181,29 @@ async fn session_of(caller: &Caller, key: Repeatable) -> Result<Option<SessionId
         return Ok(None);
     };
     let (session, request) = (SystemClock.new_session().0, key.request_hash);
-    let first = sharing
-        .opening(key.key, Opening { session, request })
-        .await?;
+    let opening = Opening { session, request };
+    let first = sharing.opening(key.key, opening).await?;
     if first.request != request {
         return Err(other_body());
     }
-    Ok(Some(SessionId(first.session)))
+    let id = SessionId(first.session);
+    if first.session != session {
+        // After that time, the node that was first is taken to be gone. If it is not, one of both
+        // opens the session.
+        let _ = timeout(FIRST_OPENS_WITHIN, until_open(caller, id)).await;
+    }
+    Ok(Some(id))
+}
+
+/// Waits until a session has a record.
+async fn until_open(caller: &Caller, session: SessionId) -> Result<(), Problem> {
+    // Taken before the first look, so that no record is missed.
+    let mut position = caller.ledger().journal().position().await?;
+    while !is_open(caller, session).await? {
+        let its = |commit: &Commit| concerns(commit, session);
+        position = wake_after(caller.ledger(), position, its).await?;
+    }
+    Ok(())
 }
 
 /// True if the session has a record.
