@@ -9,10 +9,11 @@ use crate::address::Address;
 use crate::error::failed;
 
 /// The statements that lead from each version to the next; those at index 0 make version 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("1.sql"),
     include_str!("2.sql"),
     include_str!("3.sql"),
+    include_str!("4.sql"),
 ];
 
 /// The newest version that this program knows.

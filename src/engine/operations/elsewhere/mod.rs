@@ -5,7 +5,7 @@
 //! `confirming` waits until every process has applied a pause.
 
 pub(super) mod confirming;
-mod forwarding;
+pub(super) mod forwarding;
 pub(super) mod given;
 pub(super) mod lease_ms;
 mod taking;
