@@ -1,5 +1,8 @@
-//! The streams that this node owns, and their epochs. `unowned` has those that have no owner.
+//! The streams that this node owns, and their epochs.
+//!
+//! `unowned` has the streams without an owner, `former` the nodes that are gone.
 
+pub(crate) mod former;
 mod unowned;
 
 use std::collections::HashMap;
