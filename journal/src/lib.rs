@@ -19,7 +19,7 @@ pub mod testing;
 pub mod tree;
 mod view;
 
-pub use error::{Error, Malformed};
+pub use error::{Error, Malformed, causes};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
 pub use follow_place::FollowPlace;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future;
-use recount_journal::Error;
+use recount_journal::{Error, causes};
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, Statement};
 
@@ -82,7 +82,7 @@ impl Sequencer {
         loop {
             tokio::time::sleep(KEEP_UP_AFTER).await;
             if let Err(error) = self.catch_up().await {
-                tracing::debug!(%error, "commits have no positions yet");
+                tracing::debug!(error = %causes(&error), "commits have no positions yet");
             }
         }
     }

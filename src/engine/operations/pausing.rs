@@ -4,6 +4,7 @@
 //! with a task observes it, and after them the sessions that only have open calls. Every other
 //! session observes it before the first record of its next task.
 
+use recount_journal::causes;
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
@@ -151,7 +152,10 @@ impl Engine {
             match self.observes(session, scope, cancel).await {
                 Ok(()) => {}
                 // It observes the pause before it starts anything.
-                Err(error) => tracing::warn!(%session, %error, "a session did not observe a pause"),
+                Err(error) => tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a session did not observe a pause"
+                ),
             }
         });
         let observing = stream::iter(observing).buffer_unordered(SESSIONS_AT_ONCE);
@@ -277,7 +281,10 @@ impl Desk {
                 // A session that cannot be read here is not served here.
                 Ok(_) | Err(Error::Ledger(ledger::Error::Sealed { .. })) => {}
                 Err(error) => {
-                    tracing::warn!(%session, %error, "a session did not observe a pause");
+                    tracing::warn!(
+                        %session, error = %causes(&error),
+                        "a session did not observe a pause"
+                    );
                 }
             }
         }
