@@ -92,7 +92,7 @@ impl Address {
     }
 }
 
-/// What follows the scheme and its colon, if a text begins with one.
+/// The part behind the scheme and its colon, if a text begins with one.
 fn behind_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let is_known = SCHEMES.iter().any(|it| scheme.eq_ignore_ascii_case(it));

@@ -20,7 +20,7 @@ const PAGE: usize = 256;
 /// The commits that are kept for the next call.
 const KEPT: usize = 1024;
 
-/// What becomes of rows that are missing or damaged.
+/// The treatment of rows that are missing or damaged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Damage {
     /// They are an error.
