@@ -1,20 +1,21 @@
 //! The streams that this node owns, and their epochs.
 //!
-//! `claiming` changes the owners, `unowned` has the streams without one, and `former` the nodes that
-//! are gone.
+//! `owned_head` has the owner of a stream, `claiming` changes it. `unowned` has the streams without
+//! an owner, `former` the nodes that are gone.
 
 mod claiming;
 pub(crate) mod former;
+mod owned_head;
 mod unowned;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use recount_journal::{Error, Hash, Head};
-use tokio_postgres::Row;
+use recount_journal::{Error, Hash};
 use uuid::Uuid;
 
 pub(crate) use claiming::{claim, owner, release};
+pub(crate) use owned_head::OwnedHead;
 pub(crate) use unowned::{Sought, unowned};
 
 /// The owner of a stream that was released, and may need another one. No node has this id.
@@ -25,28 +26,6 @@ pub(crate) const RELEASED: Uuid = Uuid::nil();
 #[derive(Default)]
 pub(crate) struct Claims {
     epochs: Mutex<HashMap<Uuid, i64>>,
-}
-
-/// The head of a stream, and who owns it.
-pub(crate) struct OwnedHead {
-    pub(crate) head: Head,
-    pub(crate) owner: Option<Uuid>,
-    pub(crate) epoch: i64,
-}
-
-impl OwnedHead {
-    /// Reads the columns `seq, hash, at_us, owner, epoch`, from an index on.
-    pub(crate) fn of(row: &Row, at: usize) -> Result<Self, Error> {
-        Ok(Self {
-            head: Head {
-                seq: unsigned(row.get(at)),
-                hash: hash(row.get(at + 1))?,
-                at_us: row.get(at + 2),
-            },
-            owner: row.get(at + 3),
-            epoch: row.get(at + 4),
-        })
-    }
 }
 
 impl Claims {
