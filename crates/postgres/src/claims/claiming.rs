@@ -6,7 +6,7 @@ use recount_journal::Error;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::RELEASED;
+use super::unowned::RELEASED;
 use crate::error::failed;
 use crate::server::{FREE, query};
 

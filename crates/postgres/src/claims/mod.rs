@@ -18,9 +18,6 @@ pub(crate) use claiming::{claim, owner, release};
 pub(crate) use owned_head::OwnedHead;
 pub(crate) use unowned::{Sought, unowned};
 
-/// The owner of a stream that was released, and may need another one. No node has this id.
-pub(crate) const RELEASED: Uuid = Uuid::nil();
-
 /// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
 /// refuses an append with an older one.
 #[derive(Default)]
