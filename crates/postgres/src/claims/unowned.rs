@@ -13,7 +13,7 @@ use crate::server::query;
 pub(super) const RELEASED: Uuid = Uuid::nil();
 
 /// The number of streams without an owner that a statement looks at.
-const LOOK: i64 = 1000;
+const LOOK: i64 = 256;
 
 /// The parameters of [`unowned`].
 pub(crate) struct Sought {
