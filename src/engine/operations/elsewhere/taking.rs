@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use recount_journal::{Asked, Journal, causes};
+use recount_journal::{Asked, Journal};
 
 use super::super::operation::Executor;
 use super::wire::{Outcome, Sent};
