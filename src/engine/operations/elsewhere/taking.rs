@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use recount_journal::{Asked, Journal};
+use recount_journal::{Asked, Journal, causes};
 
 use super::super::operation::Executor;
 use super::wire::{Outcome, Sent};
-use crate::engine::error::{Error, causes};
+use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::session::{Seq, SessionId};
 
