@@ -259,6 +259,26 @@ impl Error {
     }
 }
 
+/// Returns an error and its causes as one line, such as for a log: an error by itself says what
+/// failed, and not why.
+///
+/// ```
+/// use recount_journal::{Error, causes};
+///
+/// let error = Error::io("read records")(std::io::Error::other("permission denied (42501)"));
+/// assert_eq!(causes(&error), "failed to read records: permission denied (42501)");
+/// ```
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
 /// The place in the journal as a part of an error text, as far as it is known.
 pub(crate) fn place(session: Option<Uuid>, seq: Option<u64>) -> String {
     match (session, seq) {

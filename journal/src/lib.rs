@@ -19,7 +19,7 @@ pub mod testing;
 pub mod tree;
 mod view;
 
-pub use error::{Error, Malformed};
+pub use error::{Error, Malformed, causes};
 pub use files::disk;
 pub use files::guard::{guard, guard_path};
 pub use follow_place::FollowPlace;
@@ -27,7 +27,7 @@ pub use future::{BoxFuture, block_on};
 pub use hash::{Hash, NotAHash};
 pub use journal::{Commit, Journal, Space, Span};
 pub use maintenance::compact::{CompactOptions, Compacted, compact};
-pub use maintenance::export::{export, export_shown};
+pub use maintenance::export::{export, export_intact, export_shown};
 pub use maintenance::export_writer::ExportWriter;
 pub use maintenance::import::{Imported, import, import_then};
 pub use maintenance::read_export::{import_appends, read_export};

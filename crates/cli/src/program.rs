@@ -10,9 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::audit::{Audit, Evidence, Reads};
 use crate::demo::{Demo, Service};
 use crate::development::{Fixtures, Policy, Simulate};
-use crate::failures::{Exit, Failure};
+use crate::failures::{Exit, Failure, without_password};
 use crate::inspect::{Diff, Log, Replay, Sessions, Show, State};
-use crate::journal::location::without_password;
 use crate::journal::unknown_kinds;
 use crate::maintenance::{
     Backup, Checkpoint, Compact, Export, Import, Prove, Repair, Restore, Verify,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use recount::engine::Clock;
 use recount::session::Timestamp;
-use recount_journal::{Actor, Append, Commit, Error, Journal, Outline, own_append};
+use recount_journal::{Actor, Append, Commit, Error, Journal, Outline, causes, own_append};
 use serde::Serialize;
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -78,7 +78,10 @@ impl Following {
         let tree = match KeptTree::open(path, &*journal).await {
             Ok(tree) => (tree, None),
             Err(error @ Error::Io { .. }) => {
-                tracing::warn!(%error, "the tree is not kept, so each start reads the whole log");
+                tracing::warn!(
+                    error = %causes(&error),
+                    "the tree is not kept, so each start reads the whole log"
+                );
                 (KeptTree::in_memory(), Some(error.to_string()))
             }
             Err(error) => return Err(error),
@@ -281,14 +284,14 @@ impl Following {
         let mut note = match made {
             Ok(note) => note,
             Err(error) => {
-                tracing::error!(%error, "no checkpoint was made");
+                tracing::error!(error = %causes(&error), "no checkpoint was made");
                 return None;
             }
         };
         let mut failure = None;
         for signer in &self.checkpoints.signers {
             if let Err(error) = signer.sign(&mut note).await {
-                tracing::error!(%error, "a checkpoint lacks a signature");
+                tracing::error!(error = %causes(&error), "a checkpoint lacks a signature");
                 failure = Some(error.to_string());
             }
         }

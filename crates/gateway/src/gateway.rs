@@ -1,5 +1,6 @@
 //! The gateway: its start, its router, and its end.
 
+use recount_journal::causes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -159,7 +160,10 @@ async fn close_left(shared: Arc<Shared>) {
                 Ok(_) => shared.sessions.forget(session),
                 Err(error) if is_over(&error) => shared.sessions.forget(session),
                 Err(error) => {
-                    tracing::debug!(%session, %error, "a session without a client is not closed");
+                    tracing::debug!(
+                        %session, error = %causes(&error),
+                        "a session without a client is not closed"
+                    );
                 }
             }
         }

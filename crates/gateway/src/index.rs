@@ -1,5 +1,6 @@
 //! The index of the gateway's sessions, shared by its connections.
 
+use recount_journal::causes;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -149,7 +150,10 @@ impl Index {
         let now = self.clock.now();
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = places.put(key, session, now) {
-            tracing::warn!(%error, "a session is not found by its handle after a restart");
+            tracing::warn!(
+                error = %causes(&error),
+                "a session is not found by its handle after a restart"
+            );
         }
     }
 }

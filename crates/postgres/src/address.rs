@@ -8,8 +8,12 @@ use tokio_postgres::Config;
 /// The schema of an address that names none.
 const SCHEMA: &str = "recount";
 
-/// The maximum length of a schema's name, in bytes, as PostgreSQL sets it.
-const NAME_LIMIT: usize = 63;
+/// The maximum length of a schema's name, in bytes. A name of PostgreSQL has 63, and that of the
+/// channel of notifications begins with `recount:`.
+const NAME_LIMIT: usize = 55;
+
+/// The schemes of an address, without the colon.
+const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 
 /// The address of a journal: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
 ///
@@ -39,16 +43,18 @@ pub struct NotAnAddress {
 }
 
 impl Address {
-    /// True if a text is meant as an address of a database, and not as a path.
+    /// True if a text is meant as an address of a database, and not as a path: it begins with
+    /// `postgres:` or `postgresql:`, in any case.
     ///
     /// ```
     /// use recount_postgres::Address;
     ///
     /// assert!(Address::is_meant("postgresql:///journal"));
-    /// assert!(!Address::is_meant("./postgres"));
+    /// assert!(Address::is_meant("Postgres:/journal"));
+    /// assert!(!Address::is_meant("./postgres:"));
     /// ```
     pub fn is_meant(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+        behind_scheme(text).is_some()
     }
 
     /// True if the address has a password.
@@ -86,35 +92,51 @@ impl Address {
     }
 }
 
+/// The part behind the scheme and its colon, if a text begins with one.
+fn behind_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_known = SCHEMES.iter().any(|it| scheme.eq_ignore_ascii_case(it));
+    is_known.then_some(rest)
+}
+
+fn wrong(what: impl Into<String>) -> NotAnAddress {
+    NotAnAddress { what: what.into() }
+}
+
 impl FromStr for Address {
     type Err = NotAnAddress;
 
     fn from_str(text: &str) -> Result<Self, NotAnAddress> {
-        let wrong = |what: String| NotAnAddress { what };
-        if !Self::is_meant(text) {
-            let what = "expected postgres://USER@HOST/DATABASE".to_owned();
-            return Err(wrong(what));
-        }
-        let (place, parameters) = text.split_once('?').unwrap_or((text, ""));
-        let mut schema = SCHEMA.to_owned();
-        let mut others = Vec::new();
+        let rest = behind_scheme(text).and_then(|it| it.strip_prefix("//"));
+        let rest = rest.ok_or_else(|| {
+            wrong(
+                "expected postgres://USER@HOST/DATABASE, with two slashes; a directory of such a \
+                 name is given as ./postgres:…",
+            )
+        })?;
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (mut schema, mut others) = (SCHEMA, Vec::new());
         for parameter in parameters.split('&').filter(|it| !it.is_empty()) {
             match parameter.strip_prefix("schema=") {
-                Some(name) => name.clone_into(&mut schema),
+                Some(name) => schema = name,
                 None => others.push(parameter),
             }
         }
-        let is_plain =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        let starts_well = schema.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
-        if !starts_well || schema.len() > NAME_LIMIT || !schema.bytes().all(is_plain) {
-            let what = format!(
-                "the schema {schema:?} is not of lower-case letters, digits and underscores, at \
-                 most {NAME_LIMIT}"
-            );
-            return Err(wrong(what));
+        check_characters(place, parameters)?;
+        check_schema(schema)?;
+        // A parameter of the server's programs that this one cannot keep would be ignored.
+        let modes = [
+            "sslmode=require",
+            "sslmode=verify-ca",
+            "sslmode=verify-full",
+        ];
+        if others.iter().any(|it| modes.contains(it)) {
+            return Err(wrong(
+                "sslmode asks for TLS, and this program has none to the database: use a private \
+                 network, a socket or a tunnel",
+            ));
         }
-        let mut own = place.to_owned();
+        let mut own = format!("postgres://{place}");
         if !others.is_empty() {
             own.push('?');
             own.push_str(&others.join("&"));
@@ -124,11 +146,49 @@ impl FromStr for Address {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             wrong(cause.unwrap_or_else(|| error.to_string()))
         })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(wrong(
+                "it names no host: expected postgres://USER@HOST/DATABASE, or the directory of a \
+                 socket as ?host=/run/postgresql",
+            ));
+        }
         if config.get_application_name().is_none() {
             config.application_name("recount");
         }
-        Ok(Self { config, schema })
+        Ok(Self {
+            config,
+            schema: schema.to_owned(),
+        })
     }
+}
+
+/// Refuses characters that divide an address elsewhere than its writer meant.
+///
+/// A part of the password would then be taken for the host, and be shown.
+fn check_characters(place: &str, parameters: &str) -> Result<(), NotAnAddress> {
+    if place.matches('@').count() > 1 {
+        return Err(wrong(
+            "it has more than one @: within the user, the password or the database, write %40",
+        ));
+    }
+    if parameters.contains('@') {
+        return Err(wrong(
+            "there is an @ behind the first ?: within a password, write %3F for ? and %40 for @",
+        ));
+    }
+    Ok(())
+}
+
+fn check_schema(schema: &str) -> Result<(), NotAnAddress> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let starts_well = schema.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
+    if starts_well && schema.len() <= NAME_LIMIT && schema.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "expected a schema of at most {NAME_LIMIT} lower-case letters, digits and underscores, \
+         found {schema:?}"
+    )))
 }
 
 impl fmt::Display for Address {
@@ -162,5 +222,57 @@ impl fmt::Display for Address {
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({self})")
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        text.parse::<Address>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn any_case_of_the_scheme_is_an_address() {
+        for text in ["Postgres://u@h/d", "POSTGRESQL://u@h/d"] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!(address.to_string(), "postgres://u@h/d");
+        }
+    }
+
+    #[test]
+    fn wrong_address_is_refused_without_its_password() {
+        for (text, told) in [
+            ("postgres:/u:secret@h/d", "two slashes"),
+            ("postgresql:u:secret", "two slashes"),
+            ("Postgres:", "two slashes"),
+            ("postgres://u:p@secret@h/d", "%40"),
+            ("postgres://u:p@secret/d@h/d", "%40"),
+            ("postgres://u:1?secret@h/d", "%3F"),
+            ("postgres://u:secret@h/d?sslmode=require", "TLS"),
+            ("postgres://u:secret@h/d?sslmode=verify-full", "TLS"),
+            ("postgres:///d?password=secret", "names no host"),
+            ("postgres://u:secret@h:port/d", "port"),
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains(told), "{refusal}");
+            assert!(!refusal.contains("secret"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn place_without_a_host_may_name_a_socket() {
+        let address: Address = "postgres:///d?host=/run/postgresql".parse().unwrap();
+        assert_eq!(address.to_string(), "postgres:///run/postgresql/d");
+    }
+
+    #[test]
+    fn schema_leaves_room_for_its_channel() {
+        let longest = format!("postgres://h/d?schema={}", "s".repeat(NAME_LIMIT));
+        let address: Address = longest.parse().unwrap();
+        assert_eq!(address.channel().len(), 63);
+        assert!(refusal(&format!("{longest}s")).contains("at most 55"));
     }
 }

@@ -41,6 +41,9 @@ pub(crate) async fn ask(
 
 /// Takes the requests to the streams of a node that no other living node has taken. Its own that
 /// are not under way are taken again: the answer to the last statement was lost.
+///
+/// Another taker counts as gone by its row: one without a row began after the statement's snapshot.
+/// The row of a node that has taken a request is kept.
 pub(crate) async fn asked(
     client: &Object,
     schema: &str,
@@ -53,8 +56,8 @@ pub(crate) async fn asked(
                FROM {schema}.command c JOIN {schema}.head h ON h.session = c.session
                WHERE c.reply IS NULL AND h.owner = $1 AND c.until > clock_timestamp()
                    AND (c.taker IS NULL OR (c.taker = $1 AND NOT c.id = ANY ($2))
-                   OR (c.taker <> $1 AND NOT EXISTS (SELECT FROM {schema}.node n
-                       WHERE n.id = c.taker AND n.until > clock_timestamp())))
+                   OR (c.taker <> $1 AND EXISTS (SELECT FROM {schema}.node n
+                       WHERE n.id = c.taker AND n.until <= clock_timestamp())))
                ORDER BY c.at LIMIT {PAGE} FOR UPDATE OF c SKIP LOCKED) s
          WHERE c.session = s.session AND c.id = s.id
          RETURNING c.session, c.id, c.request, c.done,

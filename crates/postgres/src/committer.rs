@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount_journal::Error;
+use recount_journal::{Error, causes};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -103,7 +103,7 @@ impl Committer {
     ) -> Attempt {
         let open = self.open(line).await;
         if is_lost && let Err(error) = self.resolve(&open.client, jobs).await {
-            tracing::warn!(%error, "the outcome of appends is still unknown");
+            tracing::warn!(error = %causes(&error), "the outcome of appends is still unknown");
             tokio::time::sleep(PAUSES.0).await;
             return Attempt::Lost;
         }

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::claims::Claims;
-use crate::commits::Commits;
+use crate::commits::{Commits, Damage};
 use crate::lease::{self, Lease};
 use crate::news::News;
 use crate::queue::{Job, Queue};
@@ -92,13 +92,16 @@ impl Writer {
 }
 
 impl PostgresJournal {
-    pub(crate) fn new(server: Arc<Server>, writer: Option<Arc<Writer>>) -> Self {
-        let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
+    pub(crate) fn new(
+        (server, sequencer): (Arc<Server>, Arc<Sequencer>),
+        writer: Option<Arc<Writer>>,
+        damage: Damage,
+    ) -> Self {
         let news = Arc::new(News::new(Arc::clone(&server)));
         let (ordered, told) = (Arc::clone(&sequencer), Arc::clone(&news));
         Self {
             reading: Reading::new(Arc::clone(&server)),
-            commits: Arc::new(Commits::new(Arc::clone(&server), ordered, told)),
+            commits: Arc::new(Commits::new(Arc::clone(&server), ordered, (told, damage))),
             sequencer,
             news,
             writer,

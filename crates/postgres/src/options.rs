@@ -6,6 +6,8 @@ use std::time::Duration;
 use recount_journal::Error;
 
 use crate::address::{Address, NotAnAddress};
+use crate::claims::former;
+use crate::commits::Damage;
 use crate::committer::{COMMITTERS, Committer};
 use crate::error::failed;
 use crate::journal::{PostgresJournal, Writer};
@@ -42,6 +44,7 @@ pub struct Options {
     lease: Duration,
     lossy: Vec<String>,
     is_read_only: bool,
+    damage: Damage,
 }
 
 impl PostgresJournal {
@@ -69,6 +72,7 @@ impl Options {
             lease: LEASE,
             lossy: Vec::new(),
             is_read_only: false,
+            damage: Damage::Refused,
         }
     }
 
@@ -102,6 +106,17 @@ impl Options {
         self
     }
 
+    /// Opens the journal for a verification: for reading only, and
+    /// [`follow`](recount_journal::Journal::follow) passes over damage. An append whose row is
+    /// missing has no lines there, and the lines of a damaged row are as they are.
+    ///
+    /// Elsewhere such a row is [`Error::Damaged`], and nothing behind it is read.
+    #[must_use]
+    pub fn past_damage(mut self) -> Self {
+        self.damage = Damage::Shown;
+        self.read_only()
+    }
+
     /// Opens the journal, and makes its tables if there are none. Blocks until it is open.
     ///
     /// # Errors
@@ -126,7 +141,9 @@ impl Options {
         let mut client = client.map_err(failed("connect"))?;
         if self.is_read_only {
             schema::check(&client, &address).await?;
-            return Ok(PostgresJournal::new(server, None));
+            let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
+            let damage = self.damage;
+            return Ok(PostgresJournal::new((server, sequencer), None, damage));
         }
         let Found { lossy, commit } = settings::read(&client).await?;
         if lossy.iter().any(|it| !self.lossy.contains(it)) {
@@ -143,8 +160,11 @@ impl Options {
         let kept = (Arc::clone(&lease), Arc::clone(&server));
         let allowed = self.lossy;
         server.spawn(async move { kept.0.keep(&kept.1, &allowed).await });
-        let ordering = Sequencer::new(Arc::clone(&server));
+        let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
+        let ordering = Arc::clone(&sequencer);
         server.spawn(async move { ordering.keep_up().await });
+        let tidying = Arc::clone(&server);
+        server.spawn(async move { former::remove(&tidying).await });
         let queue = Arc::new(Queue::default());
         let claims = Arc::default();
         let mut committers = Vec::new();
@@ -159,7 +179,8 @@ impl Options {
             committers.push(server.spawn(committer.run(line)));
         }
         let writer = Writer::new(queue, lease, claims, committers);
-        let journal = PostgresJournal::new(server, Some(Arc::new(writer)));
+        let journal =
+            PostgresJournal::new((server, sequencer), Some(Arc::new(writer)), Damage::Refused);
         journal.note_lossy(&lossy).await?;
         Ok(journal)
     }

@@ -36,7 +36,7 @@ impl Reading {
         let schema = &self.schema;
         // The append that has the first record begins at it, or before.
         let select = format!(
-            "SELECT first, lines FROM {schema}.append
+            "SELECT first, last, lines FROM {schema}.append
              WHERE session = $1 AND last >= $2 AND first >= COALESCE(
                  (SELECT max(first) FROM {schema}.append WHERE session = $1 AND first <= $2), 0)
              ORDER BY first LIMIT $3"
@@ -46,13 +46,16 @@ impl Reading {
         let rows = self
             .rows("read records", &select, &[&session, &signed(from), &most])
             .await?;
-        let (mut lines, mut skipped) = (Vec::new(), None);
+        let (mut lines, mut next) = (Vec::new(), from);
         for row in rows {
-            let first = unsigned(row.get(0));
-            let skip = *skipped.get_or_insert(from.saturating_sub(first));
-            skipped = Some(0);
-            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-            lines.extend(divided(row.get(1)).into_iter().skip(skip));
+            let (first, last) = (unsigned(row.get(0)), unsigned(row.get(1)));
+            if first > next {
+                return Err(damaged(session, next, "the row of the record is missing"));
+            }
+            let skip = usize::try_from(next - first).unwrap_or(usize::MAX);
+            let of_row = whole(session, (first, last), row.get(2))?;
+            lines.extend(of_row.into_iter().skip(skip));
+            next = last + 1;
             if lines.len() >= limit {
                 break;
             }
@@ -68,10 +71,10 @@ impl Reading {
     pub(crate) async fn spans(self, spans: Vec<Span>) -> Result<Vec<Vec<Line>>, Error> {
         let schema = &self.schema;
         let select = format!(
-            "SELECT s.n, a.first, a.lines
+            "SELECT s.n, a.first, a.last, a.lines
              FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS s(session, \"from\", n)
              CROSS JOIN LATERAL (
-                 SELECT first, lines FROM {schema}.append
+                 SELECT first, last, lines FROM {schema}.append
                  WHERE session = s.session AND first <= s.\"from\"
                  ORDER BY first DESC LIMIT 1) a"
         );
@@ -81,22 +84,21 @@ impl Reading {
         let rows = self
             .rows("read records", &select, &[&sessions, &firsts])
             .await?;
-        let mut unfinished = Vec::new();
         for row in rows {
             let n = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
             let (Some(span), Some(page)) = (spans.get(n), pages.get_mut(n)) else {
                 continue;
             };
-            let skipped = span.from.max(1).saturating_sub(unsigned(row.get(1)));
-            *page = divided_part(row.get(2), skipped, span.limit);
-            if page.len() < span.limit {
-                unfinished.push(n);
-            }
+            let (first, last) = (unsigned(row.get(1)), unsigned(row.get(2)));
+            let skipped = span.from.max(1).saturating_sub(first);
+            let lines: &[u8] = row.get(3);
+            check_count(span.session, (first, last), lines)?;
+            *page = divided_part(lines, skipped, span.limit);
         }
-        for n in unfinished {
-            let (Some(span), Some(page)) = (spans.get(n), pages.get_mut(n)) else {
+        for (span, page) in spans.iter().zip(&mut pages) {
+            if page.len() >= span.limit {
                 continue;
-            };
+            }
             let (from, left) = (
                 span.from.max(1) + page.len() as u64,
                 span.limit - page.len(),
@@ -246,6 +248,39 @@ impl Reading {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
         self.server.read(doing, statement, parameters).await
+    }
+}
+
+/// The lines of an append that has the records `first` to `last`.
+pub(crate) fn whole(
+    session: Uuid,
+    (first, last): (u64, u64),
+    lines: &[u8],
+) -> Result<Vec<Line>, Error> {
+    check_count(session, (first, last), lines)?;
+    Ok(divided(lines))
+}
+
+/// Checks that an append has as many lines as records. Who reads them checks what they say.
+fn check_count(session: Uuid, (first, last): (u64, u64), lines: &[u8]) -> Result<(), Error> {
+    let found = if lines.is_empty() {
+        0
+    } else {
+        lines.iter().filter(|it| **it == b'\n').count() as u64 + 1
+    };
+    if first + found == last + 1 {
+        return Ok(());
+    }
+    let what = format!("the row of the records {first} to {last} has {found} lines");
+    Err(damaged(session, first, &what))
+}
+
+/// The error for a row that is missing or damaged.
+pub(crate) fn damaged(session: Uuid, seq: u64, what: &str) -> Error {
+    Error::Damaged {
+        session: Some(session),
+        seq: Some(seq),
+        what: what.to_owned(),
     }
 }
 

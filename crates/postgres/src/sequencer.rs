@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future;
-use recount_journal::Error;
+use recount_journal::{Error, causes};
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, Statement};
 
@@ -70,6 +70,7 @@ impl Sequencer {
                 Err(error) => return Err(failed("give positions")(error)),
             };
             *known = Some(line);
+            let last = last.ok_or_else(no_sequencer)?;
             if given < TURN {
                 return Ok(last);
             }
@@ -81,7 +82,7 @@ impl Sequencer {
         loop {
             tokio::time::sleep(KEEP_UP_AFTER).await;
             if let Err(error) = self.catch_up().await {
-                tracing::debug!(%error, "commits have no positions yet");
+                tracing::debug!(error = %causes(&error), "commits have no positions yet");
             }
         }
     }
@@ -114,15 +115,24 @@ impl Sequencer {
     /// Returns the last position when every commit of now has one.
     ///
     /// A commit without a position is missing in what is read by position, so it is waited for.
+    /// Later commits are not: under load there is always one.
     async fn given_by_others(&self, client: &Client) -> Result<u64, Error> {
+        let doing = "read the last position";
         let schema = self.server.address.quoted_schema();
+        let newest = format!("SELECT max(id) FROM {schema}.batch WHERE position IS NULL");
+        let newest = client
+            .query_one(&newest, &[])
+            .await
+            .map_err(failed(doing))?;
+        let newest: Option<i64> = newest.get(0);
         let select = format!(
-            "SELECT s.position, EXISTS (SELECT FROM {schema}.batch WHERE position IS NULL)
-             FROM {schema}.sequencer s"
+            "SELECT position, EXISTS (
+                 SELECT FROM {schema}.batch WHERE position IS NULL AND id <= $1)
+             FROM {schema}.sequencer"
         );
         for _ in 0..LOOKS {
-            let row = client.query_one(&select, &[]).await;
-            let row = row.map_err(failed("read the last position"))?;
+            let row = client.query_opt(&select, &[&newest]).await;
+            let row = row.map_err(failed(doing))?.ok_or_else(no_sequencer)?;
             if !row.get::<_, bool>(1) {
                 return Ok(unsigned(row.get(0)));
             }
@@ -130,13 +140,23 @@ impl Sequencer {
         }
         let missing = "commits have no position yet; a running node gives them, or a role that may \
                        write";
-        Err(failed_for("read the last position", missing))
+        Err(failed_for(doing, missing))
+    }
+}
+
+/// The error for tables without the last position. It is not made up from the batches: a reader may
+/// have passed positions that were given to batches which are gone.
+fn no_sequencer() -> Error {
+    Error::Damaged {
+        session: None,
+        seq: None,
+        what: "the table sequencer has no row".to_owned(),
     }
 }
 
 impl TurnConnection {
-    /// Returns the number of positions that were given, and the last one.
-    async fn turn(&self) -> Result<(usize, u64), tokio_postgres::Error> {
+    /// Returns the number of positions that were given, and the last one, if the tables have it.
+    async fn turn(&self) -> Result<(usize, Option<u64>), tokio_postgres::Error> {
         let client = &self.client;
         let turn = future::try_join4(
             client.batch_execute("BEGIN"),
@@ -147,7 +167,7 @@ impl TurnConnection {
         match turn.await {
             Ok(((), _, row, ())) => {
                 let given = usize::try_from(row.get::<_, i64>(0)).unwrap_or(0);
-                Ok((given, unsigned(row.get(1))))
+                Ok((given, row.get::<_, Option<i64>>(1).map(unsigned)))
             }
             Err(error) => {
                 // The transaction is over either way; an error here is that of the connection.

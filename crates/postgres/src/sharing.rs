@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use recount_journal::{Asked, BoxFuture, Error, Opening, Sharing, Unowned};
+use recount_journal::{Asked, BoxFuture, Error, Opening, Sharing, Unowned, causes};
 use uuid::Uuid;
 
 use crate::claims::{self, Sought};
@@ -85,7 +85,10 @@ impl Sharing for PostgresJournal {
                 claims::release(&client, (&schema, &channel), (session, epoch), node).await
             });
             if let Err(error) = released.await {
-                tracing::warn!(%session, %error, "a session could not be released");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a session could not be released"
+                );
             }
         })
     }

@@ -1,10 +1,12 @@
 //! The export of a journal, or of one session, as JSON lines. SHA-256 is enough to verify them.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use uuid::Uuid;
 
 use super::export_writer::ExportWriter;
+use crate::store::survey::Finding;
 use crate::{Error, Hash, Journal, Line, Trailer};
 
 /// Writes all records in the order of the log, or only those of one stream.
@@ -26,7 +28,8 @@ use crate::{Error, Hash, Journal, Line, Trailer};
 /// ```
 ///
 /// # Errors
-/// The errors of reading the journal; [`Error::Io`] if the output cannot be written.
+/// The errors of reading the journal; [`Error::Damaged`] for a line that is no record;
+/// [`Error::Io`] if the output cannot be written.
 pub async fn export(
     journal: &dyn Journal,
     session: Option<Uuid>,
@@ -85,6 +88,84 @@ pub async fn export_shown(
     writer.finish()
 }
 
+/// Like [`export`] of a whole journal, but leaves out what is no record, and tells each of them as
+/// a finding: a line that cannot be read, or an append without lines. It is for a verification,
+/// which must look at everything else, too.
+///
+/// ```
+/// use recount_journal::{MemoryJournal, block_on, export_intact, verify};
+/// let (mut file, mut findings) = (Vec::new(), Vec::new());
+/// let journal = MemoryJournal::new();
+/// block_on(export_intact(&journal, &mut file, |finding| findings.push(finding)))?;
+/// assert!(findings.is_empty() && verify::export(&file[..])?.is_sound());
+/// # Ok::<(), recount_journal::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`export`].
+pub async fn export_intact(
+    journal: &dyn Journal,
+    out: &mut (impl Write + Send),
+    mut found: impl FnMut(Finding) + Send,
+) -> Result<Trailer, Error> {
+    let mut writer = ExportWriter::new(out);
+    let end = journal.position().await?;
+    let (mut leaf, mut position) = (0, 0);
+    // The seq behind the last record of each stream, and the first that is missing with the number
+    // of its appends: behind it, the seqs are not known.
+    let (mut next, mut missing) = (BTreeMap::new(), BTreeMap::new());
+    while position < end {
+        let commit = journal.follow(position).await?;
+        position = commit.position;
+        for (stream, lines) in commit.appends {
+            let next = next.entry(stream).or_insert(1);
+            if lines.is_empty() {
+                missing.entry(stream).or_insert((*next, 0)).1 += 1;
+            }
+            for line in &lines {
+                match readable(stream, line) {
+                    Ok(seq) => {
+                        writer.at(leaf)?;
+                        record(journal, stream, (line, None), &mut writer).await?;
+                        *next = seq + 1;
+                    }
+                    Err(what) => {
+                        found(finding(stream, *next, what));
+                        *next += 1;
+                    }
+                }
+                leaf += 1;
+            }
+        }
+    }
+    for (stream, (seq, appends)) in missing {
+        let what = format!(
+            "the record is in the log and is missing; so it is with {appends} appends of the \
+             session"
+        );
+        found(finding(stream, seq, what));
+    }
+    writer.finish()
+}
+
+/// The seq of a line that is a record of a stream. Otherwise, what it is instead.
+fn readable(stream: Uuid, line: &Line) -> Result<u64, String> {
+    let record = line.record();
+    let record = record.map_err(|malformed| format!("the line is no record: {malformed}"))?;
+    if record.session != stream {
+        return Err(format!("the line is of session {}", record.session));
+    }
+    Ok(record.seq)
+}
+
+fn finding(session: Uuid, seq: u64, what: String) -> Finding {
+    Finding {
+        session: Some(session),
+        seq: Some(seq),
+        what,
+    }
+}
+
 /// Writes a record behind the objects that it names for the first time.
 async fn record<W: Write>(
     journal: &dyn Journal,
@@ -92,6 +173,16 @@ async fn record<W: Write>(
     (line, shown): (&Line, Option<String>),
     writer: &mut ExportWriter<W>,
 ) -> Result<(), Error> {
+    // Who reads the export of a journal is told of its damage, and not of a failed write.
+    if line.place().is_none()
+        && let Err(malformed) = line.record()
+    {
+        return Err(Error::Damaged {
+            session: Some(stream),
+            seq: Some(writer.head(stream).map_or(1, |head| head.seq + 1)),
+            what: format!("the line is no record: {malformed}"),
+        });
+    }
     // The predecessor hash in each record is not an object.
     let prev = writer.head(stream).map_or(Hash::ZERO, |head| head.hash);
     let read = shown.as_ref().map_or(line.bytes(), |it| it.as_bytes());

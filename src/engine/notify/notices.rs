@@ -1,6 +1,7 @@
 //! Callbacks of the engine: for requests, pauses and outcomes in every session, with or without a
 //! handle.
 
+use recount_journal::causes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::mpsc;
@@ -100,7 +101,10 @@ impl Notices {
             };
             let session = recorded.session;
             if let Err(error) = self.take(&ledger, session, &recorded.fact).await {
-                tracing::warn!(%session, %error, "a callback could not be told what is on record");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a callback could not be told what is on record"
+                );
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use recount_journal::{CarriedOut, Durability};
+use recount_journal::{CarriedOut, Durability, causes};
 use uuid::Uuid;
 
 use super::responding::{Supply, request_about, supplies};
@@ -183,7 +183,7 @@ impl Desk {
         {
             // The result is refused even if recording that fails.
             tracing::warn!(
-                session = %ticket.session, %error,
+                session = %ticket.session, error = %causes(&error),
                 "a result by the id of another call is not on record"
             );
         }

@@ -1,6 +1,7 @@
 //! Paused calls whose tools find their own result, followed from the pause to the result, across
 //! processes.
 
+use recount_journal::causes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
@@ -137,7 +138,7 @@ impl Follower {
         let paused = match self.ledger.paused().await {
             Ok(paused) => paused,
             Err(error) => {
-                tracing::warn!(%error, "the paused calls cannot be read");
+                tracing::warn!(error = %causes(&error), "the paused calls cannot be read");
                 return;
             }
         };
@@ -151,7 +152,10 @@ impl Follower {
                     let outcome = settled.map_or(Outcome::Supplied, |it| it.outcome);
                     self.ended(session, call, outcome);
                 }
-                Err(error) => tracing::warn!(%session, %error, "a call's end cannot be read"),
+                Err(error) => tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a call's end cannot be read"
+                ),
             }
         }
         let agent = self.agent.clone();
@@ -172,7 +176,10 @@ impl Follower {
                 self.begin(session, call, tool, state);
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%session, %error, "a paused call cannot be read"),
+            Err(error) => tracing::warn!(
+                %session, error = %causes(&error),
+                "a paused call cannot be read"
+            ),
         }
     }
 
@@ -277,7 +284,7 @@ impl Followed {
             Ok(_) | Err(Error::Refused(_)) => {}
             Err(error) => {
                 tracing::warn!(
-                    session = %ticket.session, %error,
+                    session = %ticket.session, error = %causes(&error),
                     "the result of a paused call did not go on record"
                 );
             }

@@ -5,6 +5,7 @@
 //! session observes it before the first record of its next task. In a journal that several
 //! processes write, each does so for its tasks, and the one that pauses waits for the others.
 
+use recount_journal::causes;
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
@@ -148,7 +149,10 @@ impl Engine {
             match self.observes(session, scope, cancel).await {
                 Ok(()) => {}
                 // It observes the pause before it starts anything.
-                Err(error) => tracing::warn!(%session, %error, "a session did not observe a pause"),
+                Err(error) => tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a session did not observe a pause"
+                ),
             }
         });
         let observing = stream::iter(observing).buffer_unordered(SESSIONS_AT_ONCE);
@@ -281,7 +285,10 @@ impl Desk {
                 // Its own process observes the pause.
                 Err(error) if error.is_owned() => continue,
                 Err(error) => {
-                    tracing::warn!(%session, %error, "a session did not observe a pause");
+                    tracing::warn!(
+                        %session, error = %causes(&error),
+                        "a session did not observe a pause"
+                    );
                 }
             }
             // A desk serves no session: another process must be able to go on with it at once.

@@ -5,6 +5,7 @@ use crate::engine::serving::engine::Engine;
 use crate::ledger::Ledger;
 use crate::session::{Actor, Command, Json, RequestId, Seq, SessionId, UnfitAnswer};
 use crate::tool::{FunctionResponse, Ticket};
+use recount_journal::causes;
 
 impl Engine {
     /// Supplies the result of a paused call, and returns the record of the response.
@@ -71,7 +72,7 @@ impl Engine {
         {
             // The result is refused even if recording that fails.
             tracing::warn!(
-                session = %ticket.session, %error,
+                session = %ticket.session, error = %causes(&error),
                 "a result by the id of another call is not on record"
             );
         }
@@ -144,7 +145,10 @@ pub(in crate::engine) async fn foreign_request_about(
     match request_about(ledger, ticket, None).await {
         Ok(about) => about,
         Err(error) => {
-            tracing::warn!(session = %ticket.session, %error, "a foreign result is not on record");
+            tracing::warn!(
+                session = %ticket.session, error = %causes(&error),
+                "a foreign result is not on record"
+            );
             None
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use recount_journal::{Journal, Unowned};
+use recount_journal::{Journal, Unowned, causes};
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
@@ -65,12 +65,18 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
         after = match engine.adopt_page(after).await {
             Ok(last) => last,
             Err(error) if sharing.lease().is_err() => {
-                tracing::error!(%error, "this process has lost its lease, and serves no session");
+                tracing::error!(
+                    error = %causes(&error),
+                    "this process has lost its lease, and serves no session"
+                );
                 return;
             }
             // The database cannot be reached. The next look tells.
             Err(error) => {
-                tracing::warn!(%error, "no sessions of other processes could be adopted");
+                tracing::warn!(
+                    error = %causes(&error),
+                    "no sessions of other processes could be adopted"
+                );
                 None
             }
         };
@@ -104,7 +110,10 @@ impl Engine {
                 Ok(agent) => served.push((session, agent)),
                 // Another process may have its agent, or its key.
                 Err(error) => {
-                    tracing::debug!(%session, %error, "a session without a process is not adopted");
+                    tracing::debug!(
+                        %session, error = %causes(&error),
+                        "a session without a process is not adopted"
+                    );
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The waking of sessions without a task, at their due time or when their agent is registered.
 
+use recount_journal::causes;
 use std::sync::{Arc, Weak};
 
 use tokio_util::task::AbortOnDropHandle;
@@ -41,7 +42,10 @@ async fn catch_up(engine: &Weak<Inner>, agent: &str) {
     let engine = Engine::of(inner);
     if let Err(error) = engine.start_owed_effects_of(agent).await {
         // The effects stay owed, and the next process starts them.
-        tracing::error!(agent, %error, "what is owed in the sessions of a new agent was not begun");
+        tracing::error!(
+            agent, error = %causes(&error),
+            "what is owed in the sessions of a new agent was not begun"
+        );
     }
 }
 
@@ -54,12 +58,18 @@ async fn wake(engine: &Weak<Inner>, session: SessionId) {
     match engine.agent_of(session).await {
         Ok(agent) => {
             if let Err(error) = engine.resume_owned(vec![(session, agent)]).await {
-                tracing::warn!(%session, %error, "a session that is due was not woken");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a session that is due was not woken"
+                );
             }
         }
         // A process with its key, or its agent once registered, finds that it is overdue.
         Err(error) => {
-            tracing::debug!(%session, %error, "no agent here can serve the session that is due")
+            tracing::debug!(
+                %session, error = %causes(&error),
+                "no agent here can serve the session that is due"
+            )
         }
     }
 }

@@ -10,8 +10,8 @@ use super::mistake::{Mistake, Place};
 use super::reading::ADDRESS;
 use super::section::{Given, nearest};
 use super::settings::{KeySettings, Settings};
+use crate::failures::without_password;
 use crate::journal::Location;
-use crate::journal::location::without_password;
 use recount_telling::duration;
 
 /// The beginning of every variable.

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::schema::{duration, table, text, texts};
 use super::section::{Given, Section};
-use crate::journal::{Database, Location, NodeSettings, location};
+use crate::failures::is_address;
+use crate::journal::{Database, Location, NodeSettings};
 
 /// The keys of `[postgres]`.
 pub(super) const POSTGRES: [&str; 4] = ["allow_lossy", "lease", "node", "state"];
@@ -36,7 +37,7 @@ pub(super) fn journal(file: &Section<'_>) -> Option<Given<Location>> {
     let given = file.value("journal", expected, |node| {
         node.text().filter(|it| !it.trim().is_empty())
     })?;
-    if location::is_address(given.value) && Database::has_password(given.value) {
+    if is_address(given.value) && Database::has_password(given.value) {
         let what = "expected an address without a password: name the variable or the file of the \
                     whole address with journal_env or journal_file, or set PGPASSWORD";
         file.object(given.mistake(what));

@@ -4,7 +4,7 @@ use recount_journal as journal;
 
 use super::failure::{
     Exit, Failure, IN_USE, INSECURE, NO_SPACE, NOT_YOURS, OWNED, SEALED_ADVICE, UNREADABLE,
-    is_address,
+    is_of_database,
 };
 use recount::session::{Barred, ClaimRejection, Rejection, UnfitAnswer};
 use recount::{engine, fixture, ledger, play};
@@ -70,7 +70,7 @@ impl From<journal::Error> for Failure {
                 "change the settings of the server, or accept them by name: `allow_lossy` of \
                  [postgres], or the variable RECOUNT_POSTGRES_ALLOW_LOSSY; docs/postgres.md",
             ),
-            journal::Error::NotAJournal { path, .. } if is_address(&path) => {
+            journal::Error::NotAJournal { path, .. } if is_of_database(&path) => {
                 Failure::new("not-a-journal", what)
                     .advice("the tables in the database are of another version of recount")
             }
@@ -98,8 +98,8 @@ impl From<journal::Error> for Failure {
                 .advice("use the version of recount that wrote it, or a later one"),
             journal::Error::Damaged { .. } => {
                 Failure::new("damaged", what).exit(Exit::Damaged).advice(
-                    "`recount verify PATH` lists the damage, `recount repair PATH` recovers \
-                     what it can",
+                    "`recount verify PATH` lists the damage; `recount repair PATH` recovers what \
+                     it can of a directory, and a database is restored from its own backup",
                 )
             }
             journal::Error::Index { .. } => Failure::new("index-damaged", what).exit(Exit::Damaged),

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use super::masked::masked;
 use recount::control::OnRecord;
 use recount_telling::shown;
 
@@ -44,19 +45,20 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure with the exit code 1 and no advice.
+    /// A failure with the exit code 1 and no advice. A text of the command line may be an address,
+    /// so no message has the password of one.
     pub(crate) fn new(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Failure {
         Failure {
             code: code.into(),
             exit: Exit::Failed,
-            what: what.into(),
+            what: masked(&what.into()).into_owned(),
             advice: None,
         }
     }
 
     /// The failure with this advice.
     pub(crate) fn advice(mut self, advice: impl Into<String>) -> Failure {
-        self.advice = Some(advice.into());
+        self.advice = Some(masked(&advice.into()).into_owned());
         self
     }
 
@@ -112,7 +114,7 @@ impl Failure {
     /// A missing journal.
     pub(crate) fn no_journal(path: &Path) -> Failure {
         let what = format!("expected a journal at {}, found none", shown(path));
-        Failure::new("no-journal", what).advice(match is_address(path) {
+        Failure::new("no-journal", what).advice(match is_of_database(path) {
             true => {
                 "`recount serve` makes its tables, and so does `recount import`; nothing was \
                  created"
@@ -135,7 +137,7 @@ impl Failure {
 }
 
 /// True if an error of the journal names the address of a database in place of a directory.
-pub(super) fn is_address(path: &Path) -> bool {
+pub(super) fn is_of_database(path: &Path) -> bool {
     path.starts_with("postgres:")
 }
 

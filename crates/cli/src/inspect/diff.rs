@@ -7,8 +7,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::differences::show;
-use crate::failures::{Exit, Failure};
-use crate::journal::{Keys, Location, UnknownKinds, exported, ids, location};
+use crate::failures::{Exit, Failure, is_address};
+use crate::journal::{Keys, Location, UnknownKinds, exported, ids};
 use crate::terminal::{Screen, Tone};
 use recount::compare::{
     Difference, EventTold, Exactness, Story, differences, recorded, recorded_beside, told,
@@ -230,7 +230,7 @@ fn side(text: &str, same: Option<&Location>) -> Result<Side, Failure> {
         journal,
         session: session.map(str::to_owned),
     };
-    if location::is_address(text) {
+    if is_address(text) {
         let (address, session) = of_address(text);
         return Ok(of(Location::read(OsStr::new(address))?, session));
     }

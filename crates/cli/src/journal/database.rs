@@ -62,6 +62,11 @@ impl Database {
         self.opened(self.options().read_only())
     }
 
+    /// Opens the journal to verify it: what is damaged is passed over, and told as it is.
+    pub(crate) fn verifying(&self) -> Result<Arc<dyn Journal>, Failure> {
+        self.opened(self.options().past_damage())
+    }
+
     /// Opens an existing journal to add records, as a desk that owns sessions until it is closed.
     pub(crate) fn writing(&self) -> Result<Arc<dyn Journal>, Failure> {
         // Opening for writing makes the tables. A command makes none.

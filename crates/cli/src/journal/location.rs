@@ -9,11 +9,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 use super::Database;
-use crate::failures::{Exit, Failure};
+use crate::failures::{Exit, Failure, is_address};
 use recount_telling::{one_line, quoted};
-
-/// The beginnings of an address.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// The location of a journal, as a command line or a configuration gives it.
 ///
@@ -26,13 +23,9 @@ pub(crate) enum Location {
     Database(Box<Database>),
 }
 
-/// True if a text is meant as the address of a database.
-pub(crate) fn is_address(text: &str) -> bool {
-    SCHEMES.iter().any(|it| text.starts_with(it))
-}
-
 impl Location {
-    /// Reads a location. A text that does not begin like an address is a path.
+    /// Reads a location. A text that does not begin with `postgres:` or `postgresql:`, in any case,
+    /// is a path.
     pub(crate) fn read(text: &OsStr) -> Result<Location, Failure> {
         match text.to_str().filter(|it| is_address(it)) {
             Some(address) => Ok(Location::Database(Box::new(Database::at(address)?))),
@@ -145,28 +138,6 @@ impl TypedValueParser for LocationParser {
     }
 }
 
-/// A text of a command line or a configuration, without what may be a password in an address.
-pub(crate) fn without_password(text: &str) -> String {
-    let Some((before, scheme)) = SCHEMES
-        .iter()
-        .filter_map(|it| text.split_once(it).map(|(before, _)| (before, it)))
-        .min_by_key(|(before, _)| before.len())
-    else {
-        return text.to_owned();
-    };
-    let rest = text.get(before.len() + scheme.len()..).unwrap_or_default();
-    // A password may have any character, so everything between the user and the last @ goes.
-    let shown = match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split([':', '/', '?']).next().unwrap_or_default();
-            format!("{user}:***@{host}")
-        }
-        None => rest.to_owned(),
-    };
-    let place = shown.split_once('?').map(|(place, _)| format!("{place}?…"));
-    format!("{before}{scheme}{}", place.unwrap_or(shown))
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -177,28 +148,12 @@ mod tests {
         for text in [
             "j",
             "./postgres",
-            "postgres:",
+            "./postgres:/u@h",
             "http://h/p",
             "a/postgres://b",
         ] {
             let read = Location::read(OsStr::new(text)).unwrap();
             assert_eq!(read.path(), Some(Path::new(text)));
-        }
-    }
-
-    #[test]
-    fn masked_text_has_no_password() {
-        for (text, shown) in [
-            ("postgres://u:se/c@ret@h/d", "postgres://u:***@h/d"),
-            (
-                "--journal=postgresql://u:s@h",
-                "--journal=postgresql://u:***@h",
-            ),
-            ("postgres://u@h/d?password=s", "postgres://u:***@h/d?…"),
-            ("postgres://h/d", "postgres://h/d"),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(without_password(text), shown);
         }
     }
 
@@ -209,6 +164,14 @@ mod tests {
         let all = format!("{location} {location:?} {}", location.quoted());
         assert!(!all.contains("secret"), "{all}");
         assert_eq!(location.shown(), "postgres://u@h:1/d");
+    }
+
+    #[test]
+    fn text_that_begins_like_an_address_is_no_path() {
+        for text in ["postgres:", "postgres:/u:secret@h/d", "Postgresql:secret"] {
+            let failure = Location::read(OsStr::new(text)).unwrap_err();
+            assert!(!failure.message().contains("secret"), "{failure:?}");
+        }
     }
 
     #[test]

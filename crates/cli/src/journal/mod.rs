@@ -16,7 +16,7 @@ mod database;
 pub(crate) mod exported;
 pub(crate) mod ids;
 pub(crate) mod keys;
-pub(crate) mod location;
+mod location;
 pub(crate) mod opening;
 pub(crate) mod os_user;
 mod source;

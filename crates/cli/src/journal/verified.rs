@@ -5,7 +5,7 @@ use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
 use recount_journal::verify::{self, Finding, Report};
-use recount_journal::{Head, Journal, Trailer, export};
+use recount_journal::{Error, Head, Journal, Trailer, export_intact};
 use uuid::Uuid;
 
 use super::opening::trusts_others;
@@ -29,7 +29,7 @@ pub(crate) async fn verified(at: &Location, screen: &Screen) -> Result<Report, F
         Location::Path(path) if exported::is_at(path) => exported::verified(path),
         Location::Path(path) => directory(path, screen),
         Location::Database(database) => {
-            let journal = database.reading()?;
+            let journal = database.verifying()?;
             let report = by_export(&*journal).await?;
             journal.close().await?;
             Ok(report)
@@ -69,12 +69,26 @@ async fn by_export(journal: &dyn Journal) -> Result<Report, Failure> {
         verify::export_naming(BufReader::new(reader), ledger::objects_named)
     });
     let mut out = BufWriter::new(writer);
-    let exported = export(journal, None, &mut out).await;
+    let mut damage = Vec::new();
+    let exported = export_intact(journal, &mut out, |finding| damage.push(finding)).await;
     drop(out);
     let panicked = |_| failed(std::io::Error::other("the verifier panicked"));
     let mut report = verifying.await.map_err(panicked)??;
     // After an error of reading, the file is incomplete and its verdict is about nothing.
     let trailer = exported?;
+    // The cause comes before what follows from it: the next record of the stream has no
+    // predecessor.
+    report.findings.splice(0..0, damage);
+    for stream in trailer.heads.keys().filter(|it| !heads.contains_key(it)) {
+        // A stream that began since has a head by now.
+        if journal.head(*stream).await?.is_none() {
+            report.findings.push(Finding {
+                session: Some(*stream),
+                seq: None,
+                what: "the session has records, and no head".to_owned(),
+            });
+        }
+    }
     for (stream, head) in heads {
         if let Some(what) = difference(journal, (stream, &head), &trailer).await? {
             let session = Some(stream);
@@ -116,7 +130,11 @@ async fn difference(
         let what = format!("the head is at seq {seq}, and the log has records up to {last}");
         return Ok(Some(what));
     }
-    let read = journal.read(stream, head.seq, 1).await?;
+    let read = match journal.read(stream, head.seq, 1).await {
+        Ok(read) => read,
+        Err(Error::Damaged { what, .. }) => return Ok(Some(what)),
+        Err(error) => return Err(error.into()),
+    };
     let is_of_head = read.first().is_some_and(|line| line.leaf() == head.hash);
     let what = "the hash of the head is not that of its record";
     Ok((!is_of_head).then(|| what.to_owned()))

@@ -1,5 +1,6 @@
 //! The addresses of databases on command lines and in configurations. No server is needed.
 
+use crate::comparing::imported;
 use crate::program::Bench;
 
 /// An address with a password, at a port where nothing listens.
@@ -73,7 +74,8 @@ fn wrong_address_is_refused_without_its_text() {
         2,
         &[
             "error[bad-address]",
-            "the schema \"No\" is not of lower-case",
+            "expected a schema of at most 55 lower-case letters",
+            "found \"No\"",
         ],
     );
     let command = format!("sessions {ADDRESS}?sslmode=sesame");
@@ -83,6 +85,29 @@ fn wrong_address_is_refused_without_its_text() {
         2,
         &["the address of the database is wrong"],
     );
+    for (address, told) in [
+        ("postgres:/ada:sesame@h/d", "two slashes"),
+        ("postgresql:ada:sesame", "two slashes"),
+        ("POSTGRES://ada:open@sesame@h/d", "%40"),
+        ("postgres://ada:sesame@h/d?sslmode=require", "no TLS"),
+        ("Postgres:///d?password=sesame", "names no host"),
+    ] {
+        let words = ["error[bad-address]", told];
+        fails(&bench, &format!("sessions {address}"), 2, &words);
+    }
+}
+
+/// An address stands where a file or an id should.
+#[test]
+fn misplaced_address_is_shown_without_its_password() {
+    let bench = Bench::new();
+    imported(&bench, "approved");
+    for address in [ADDRESS, "Postgres:/ada:open@sesame@h/d"] {
+        let id = format!("log approved {address}");
+        fails(&bench, &id, 2, &["error[not-an-id]", ":***@"]);
+        let out = format!("export approved --out {address}");
+        fails(&bench, &out, 1, &["error[io]", ":***@"]);
+    }
 }
 
 #[test]

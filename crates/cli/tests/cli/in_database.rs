@@ -170,6 +170,53 @@ fn verify_finds_what_was_altered_in_the_database() {
     bench.run(&verify).ends_with(4).prints(&["Damaged journal"]);
 }
 
+/// The log of the database still names what was removed.
+#[test]
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+fn verify_names_the_sessions_whose_rows_are_gone_or_unreadable() {
+    let bench = Bench::new();
+    imported(&bench, STORY);
+    let id = bench.session(STORY);
+    let nil = "'00000000-0000-0000-0000-000000000000'";
+    for (damage, told) in [
+        (
+            format!(
+                "DELETE FROM append WHERE session <> {nil};
+                 DELETE FROM head WHERE session <> {nil}"
+            ),
+            "the record is in the log and is missing",
+        ),
+        (
+            format!("UPDATE append SET lines = '\\xff0aff' WHERE session <> {nil}"),
+            "the line is no record",
+        ),
+        (
+            format!("UPDATE append SET lines = '' WHERE session <> {nil}"),
+            "the record is in the log and is missing",
+        ),
+        (
+            format!("DELETE FROM head WHERE session <> {nil}"),
+            "the session has records, and no head",
+        ),
+    ] {
+        let at = address();
+        bench
+            .run(&format!("import {STORY}.jsonl {at}"))
+            .ends_with(0);
+        execute(&at, &damage);
+        bench
+            .run(&format!("verify {at}"))
+            .ends_with(4)
+            .prints(&["Damaged journal", &id, told]);
+        if damage.contains("append") {
+            bench
+                .run(&format!("export {at}"))
+                .fails(4, "damaged")
+                .prints_error(&[&id, "a database is restored from its own backup"]);
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 fn request_is_answered_at_the_desk_and_runs_once() {

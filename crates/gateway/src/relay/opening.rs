@@ -1,5 +1,6 @@
 //! The opening of a connection's session, which waits for room on a full disk.
 
+use recount_journal::causes;
 use std::time::Duration;
 
 use recount::engine::{Error, LiveHandle, Relay, RelayOrder};
@@ -103,7 +104,7 @@ impl Opener<'_> {
             if stops > STOPS_MAX || !retries.has_another(reported) {
                 return Err(error);
             }
-            tracing::debug!(%error, "the session of a client waits for the disk");
+            tracing::debug!(error = %causes(&error), "the session of a client waits for the disk");
             retries.pause().await;
         }
     }
@@ -125,7 +126,10 @@ impl Opener<'_> {
                 let session = handle.session_id();
                 self.shared.sessions.recall(session, unanswered);
             }
-            Err(error) => tracing::warn!(%error, "late answers to earlier calls do not count"),
+            Err(error) => tracing::warn!(
+                error = %causes(&error),
+                "late answers to earlier calls do not count"
+            ),
         }
         Ok(())
     }

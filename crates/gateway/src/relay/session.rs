@@ -1,5 +1,6 @@
 //! The session of a connection: it gets what the relay reports, once it is [open](super::opening).
 
+use recount_journal::causes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -107,7 +108,10 @@ pub(super) fn open(
             }
             // The relay sees it by the end of its orders.
             Err(error) => {
-                tracing::error!(%error, "a client has no session: no call is delivered");
+                tracing::error!(
+                    error = %causes(&error),
+                    "a client has no session: no call is delivered"
+                );
                 let opened = *known.borrow();
                 match opened {
                     Some(session) => shared.sessions.leave(session, &claim, Vec::new()),
@@ -158,7 +162,10 @@ impl Reporter {
                 }
             };
             if let Err(error) = &recorded {
-                tracing::warn!(%session, %error, "a report of a client was not recorded");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "a report of a client was not recorded"
+                );
             }
             if let Some(call) = call {
                 let record = match recorded {
@@ -197,7 +204,10 @@ impl Reporter {
         loop {
             match self.record(&report, earlier.as_ref()).await {
                 Err(error) if is_full(&error) && retries.has_another(reported) => {
-                    tracing::debug!(%error, "a report of a client waits for the disk");
+                    tracing::debug!(
+                        error = %causes(&error),
+                        "a report of a client waits for the disk"
+                    );
                     retries.pause().await;
                 }
                 ended => return ended,

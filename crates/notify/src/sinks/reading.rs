@@ -5,7 +5,7 @@ use recount::session::{
     About, Decision, Event, Fact, Observation, Outcome, ResponseIssued, Route, Seq, SessionId,
     Timestamp,
 };
-use recount_journal::{Line, OpenItem};
+use recount_journal::{Line, OpenItem, causes};
 
 use crate::message::names_of;
 use crate::routing::Names;
@@ -81,7 +81,10 @@ pub(super) async fn seen(
         Ok(None) => return Ok(None),
         Err(error @ Error::Journal(_)) => return Err(error),
         Err(error) => {
-            tracing::debug!(%session, %seq, %error, "a record gives a notice without names");
+            tracing::debug!(
+                %session, %seq, error = %causes(&error),
+                "a record gives a notice without names"
+            );
             seen.occasions.extend(by_kind(record.kind));
             return Ok(Some(seen));
         }
@@ -127,7 +130,10 @@ pub(super) fn readable<T>(session: SessionId, read: Result<T, Error>) -> Result<
         Ok(value) => Ok(Some(value)),
         Err(error @ Error::Journal(_)) => Err(error),
         Err(error) => {
-            tracing::warn!(%session, %error, "a session cannot be read for its notifications");
+            tracing::warn!(
+                %session, error = %causes(&error),
+                "a session cannot be read for its notifications"
+            );
             Ok(None)
         }
     }

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use recount::engine::Clock;
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId, Timestamp};
-use recount_journal::{BoxFuture, Commit, FollowPlace};
+use recount_journal::{BoxFuture, Commit, FollowPlace, causes};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -90,7 +90,10 @@ impl SinkTask {
             let is_closed = matches!(error, Error::Journal(recount_journal::Error::Closed));
             if !is_closed {
                 let sink = &self.sink.name;
-                tracing::error!(%sink, %error, "the notifications of a sink end here");
+                tracing::error!(
+                    %sink, error = %causes(&error),
+                    "the notifications of a sink end here"
+                );
                 let reason = format!("the sink has stopped: {error}");
                 self.board.does_not_run(reason, self.clock.now());
             }

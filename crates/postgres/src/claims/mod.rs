@@ -1,183 +1,20 @@
-//! The streams that this node owns, and their epochs. `unowned` has those that have no owner.
+//! The owners of streams.
+//!
+//! `epochs` has those that this node owns, `owned_head` the owner of a stream. `claiming` changes
+//! owners. `unowned` has the streams without one, and `former` the nodes that are gone.
 
+mod claiming;
+mod epochs;
+pub(crate) mod former;
+mod owned_head;
 mod unowned;
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use recount_journal::{Error, Hash};
 
-use deadpool_postgres::Object;
-use futures_util::future;
-use recount_journal::{Error, Hash, Head};
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
-use uuid::Uuid;
-
-use crate::error::failed;
-use crate::server::{FREE, query};
-
+pub(crate) use claiming::{claim, owner, release};
+pub(crate) use epochs::Claims;
+pub(crate) use owned_head::OwnedHead;
 pub(crate) use unowned::{Sought, unowned};
-
-/// The owner of a stream that was released, and may need another one. No node has this id.
-pub(crate) const RELEASED: Uuid = Uuid::nil();
-
-/// The epochs of the streams that this node owns. An epoch grows with each new owner; the database
-/// refuses an append with an older one.
-#[derive(Default)]
-pub(crate) struct Claims {
-    epochs: Mutex<HashMap<Uuid, i64>>,
-}
-
-/// The head of a stream, and who owns it.
-pub(crate) struct OwnedHead {
-    pub(crate) head: Head,
-    pub(crate) owner: Option<Uuid>,
-    pub(crate) epoch: i64,
-}
-
-impl OwnedHead {
-    /// Reads the columns `seq, hash, at_us, owner, epoch`, from an index on.
-    pub(crate) fn of(row: &Row, at: usize) -> Result<Self, Error> {
-        Ok(Self {
-            head: Head {
-                seq: unsigned(row.get(at)),
-                hash: hash(row.get(at + 1))?,
-                at_us: row.get(at + 2),
-            },
-            owner: row.get(at + 3),
-            epoch: row.get(at + 4),
-        })
-    }
-}
-
-impl Claims {
-    /// Returns the epoch of a stream, if this node owns it.
-    pub(crate) fn epoch(&self, session: Uuid) -> Option<i64> {
-        self.epochs().get(&session).copied()
-    }
-
-    /// Notes that this node owns a stream.
-    pub(crate) fn note(&self, session: Uuid, epoch: i64) {
-        self.epochs().insert(session, epoch);
-    }
-
-    /// Notes that this node owns a stream no more.
-    pub(crate) fn forget(&self, session: Uuid) -> Option<i64> {
-        self.epochs().remove(&session)
-    }
-
-    /// Notes that another node owns a stream, unless this one has claimed it since.
-    pub(crate) fn forget_epoch(&self, session: Uuid, epoch: i64) {
-        let mut epochs = self.epochs();
-        if epochs.get(&session) == Some(&epoch) {
-            epochs.remove(&session);
-        }
-    }
-
-    fn epochs(&self) -> MutexGuard<'_, HashMap<Uuid, i64>> {
-        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Makes a node the owner of streams whose owners released them, or whose owners' leases have
-/// ended. Returns the epochs of those that it owns now.
-///
-/// # Errors
-/// [`Error::Poisoned`] for a node whose own lease has ended.
-pub(crate) async fn claim(
-    client: &Object,
-    schema: &str,
-    sessions: &[Uuid],
-    node: Uuid,
-) -> Result<Vec<(Uuid, i64)>, Error> {
-    let doing = "claim sessions";
-    // The rows are locked before anything is compared: a lock may be waited for, a lease be renewed
-    // meanwhile, and a node begin and claim one of them.
-    let lock = format!(
-        "SELECT FROM {schema}.head WHERE session = ANY ($1) ORDER BY session FOR NO KEY UPDATE"
-    );
-    // A statement of its own, so that it sees every node that owned one of the rows as they were
-    // locked. A node without a row owned nothing when it was removed. A lease that has ended cannot
-    // be renewed. A session that this node owns and has forgotten is claimed anew, and the new
-    // epoch ends what it had under way.
-    let update = format!(
-        "WITH nodes AS MATERIALIZED (
-             SELECT id, until FROM {schema}.node
-             WHERE id = $2 OR id IN (SELECT owner FROM {schema}.head WHERE session = ANY ($1))
-             ORDER BY id FOR SHARE
-         ), living AS MATERIALIZED (
-             SELECT id FROM nodes WHERE until > clock_timestamp()
-         ), claimed AS (
-             UPDATE {schema}.head h SET owner = $2, epoch = h.epoch + 1
-             WHERE h.session = ANY ($1) AND $2 IN (SELECT id FROM living)
-                 AND (h.owner = $2 OR h.owner IS NULL OR h.owner NOT IN (SELECT id FROM living))
-             RETURNING h.session, h.epoch
-         )
-         SELECT session, epoch FROM claimed
-         UNION ALL SELECT $2, NULL WHERE $2 NOT IN (SELECT id FROM living)"
-    );
-    let lock = client.prepare_cached(&lock).await.map_err(failed(doing))?;
-    let update = client.prepare_cached(&update).await;
-    let update = update.map_err(failed(doing))?;
-    // They are sent together, in one round trip. A server may have another isolation by default,
-    // under which both statements would see the same.
-    let (node, sessions): (&(dyn ToSql + Sync), &(dyn ToSql + Sync)) = (&node, &sessions);
-    let (first, second) = ([sessions], [sessions, node]);
-    let claimed = future::try_join4(
-        client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
-        client.execute(&lock, &first),
-        client.query(&update, &second),
-        client.batch_execute("COMMIT"),
-    );
-    match claimed.await {
-        Ok(((), _, rows, ())) => {
-            let claimed = rows
-                .iter()
-                .map(|row| Some((row.get(0), row.get::<_, Option<_>>(1)?)));
-            let ended = || Error::Poisoned {
-                cause: "the lease of this node ended, as the database says".to_owned(),
-            };
-            claimed.collect::<Option<_>>().ok_or_else(ended)
-        }
-        Err(error) => {
-            // The transaction is over either way; an error here is that of the connection.
-            let _ = client.batch_execute("ROLLBACK").await;
-            Err(failed(doing)(error))
-        }
-    }
-}
-
-/// Returns the name of the node that owns a stream, if its lease is valid.
-pub(crate) async fn owner(
-    client: &Object,
-    schema: &str,
-    session: Uuid,
-) -> Result<Option<String>, Error> {
-    let select = format!(
-        "SELECT n.name FROM {schema}.head h JOIN {schema}.node n ON n.id = h.owner
-         WHERE h.session = $1 AND n.until > clock_timestamp()"
-    );
-    let rows = query(client, "find the owner of a session", &select, &[&session]).await?;
-    Ok(rows.first().map(|row| row.get(0)))
-}
-
-/// Gives up a stream, so that another node can claim it at once. Its owner is then [`RELEASED`]
-/// until a node has looked whether it needs one.
-pub(crate) async fn release(
-    client: &Object,
-    (schema, channel): (&str, &str),
-    (session, epoch): (Uuid, i64),
-    node: Uuid,
-) -> Result<(), Error> {
-    let update = format!(
-        "WITH released AS (
-             UPDATE {schema}.head SET owner = '{RELEASED}'
-             WHERE session = $1 AND owner = $2 AND epoch = $3 RETURNING 1)
-         SELECT pg_notify($4, '{FREE}') FROM released"
-    );
-    let parameters: [&(dyn ToSql + Sync); 4] = [&session, &node, &epoch, &channel];
-    query(client, "release a session", &update, &parameters).await?;
-    Ok(())
-}
 
 /// A number of the database that is never negative.
 pub(crate) fn unsigned(value: i64) -> u64 {

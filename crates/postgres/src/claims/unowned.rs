@@ -7,11 +7,13 @@ use recount_journal::Error;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::RELEASED;
 use crate::server::query;
 
+/// The owner of a stream that was released, and may need another one. No node has this id.
+pub(super) const RELEASED: Uuid = Uuid::nil();
+
 /// The number of streams without an owner that a statement looks at.
-const LOOK: i64 = 1000;
+const LOOK: i64 = 256;
 
 /// The parameters of [`unowned`].
 pub(crate) struct Sought {

@@ -140,3 +140,26 @@ async fn node_whose_lease_ended_claims_nothing() {
     let error = error.unwrap_err();
     assert!(matches!(error, Error::Poisoned { .. }), "{error}");
 }
+
+/// Each command of the command line is a node, too.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_removes_those_that_are_long_gone() {
+    let place = Place::new();
+    let owner = place.node("owner");
+    Stream::new(1).append(&*owner, &["{}"]);
+    for node in [owner, place.node("idle"), place.node("late")] {
+        node.close().await.unwrap();
+    }
+    let age = "UPDATE node SET until = clock_timestamp() - CASE name
+             WHEN 'late' THEN interval '59 minutes' ELSE interval '61 minutes' END";
+    place.execute(age).await;
+    let _node = place.node("living");
+    let client = place.client().await;
+    let is_there = "SELECT FROM node WHERE name = 'idle'";
+    while client.query_opt(is_there, &[]).await.unwrap().is_some() {}
+    let names = "SELECT name FROM node ORDER BY name";
+    let names = client.query(names, &[]).await.unwrap();
+    let names: Vec<&str> = names.iter().map(|row| row.get(0)).collect();
+    assert_eq!(names, ["late", "living", "owner"]);
+}

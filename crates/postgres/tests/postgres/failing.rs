@@ -5,7 +5,8 @@ use std::sync::Arc;
 use recount_journal::testing::Stream;
 use recount_journal::testing::suite::following::whole_log;
 use recount_journal::{Error, Journal};
-use recount_postgres::PostgresJournal;
+use recount_postgres::{Options, PostgresJournal};
+use tokio_postgres::Client;
 
 use crate::place::Place;
 
@@ -55,6 +56,28 @@ async fn rejected_append_fails_alone() {
     }
 }
 
+/// A role that may read the journal, and nothing else.
+pub(crate) async fn reading_role(place: &Place) -> (Client, Options) {
+    let client = place.client().await;
+    let role = place.role();
+    let grants = format!(
+        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role};
+         GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}",
+        schema = place.schema(),
+    );
+    client.batch_execute(&grants).await.unwrap();
+    let options = PostgresJournal::options(place.address_of(&role));
+    (client, options.read_only())
+}
+
+async fn remove_role(client: Client, place: &Place) {
+    let revoke = format!(
+        "DROP OWNED BY {role}; DROP ROLE {role}",
+        role = place.role()
+    );
+    client.batch_execute(&revoke).await.unwrap();
+}
+
 /// A reader that cannot give positions must not take a journal for a shorter one.
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
@@ -65,15 +88,7 @@ async fn reader_without_rights_sees_every_commit() {
     for _ in 0..10 {
         stream.append(&*node, &["{}"]);
     }
-    let client = place.client().await;
-    let role = place.role();
-    let grants = format!(
-        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role};
-         GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}",
-        schema = place.schema(),
-    );
-    client.batch_execute(&grants).await.unwrap();
-    let options = PostgresJournal::options(place.address_of(&role)).read_only();
+    let (client, options) = reading_role(&place).await;
     let seen = tokio::task::spawn_blocking(move || whole_log(&options.open().unwrap()));
     let seen: Vec<_> = seen
         .await
@@ -82,6 +97,67 @@ async fn reader_without_rights_sees_every_commit() {
         .map(|(_, line)| line)
         .collect();
     assert_eq!(seen, stream.lines);
-    let revoke = format!("DROP OWNED BY {role}; DROP ROLE {role}");
-    client.batch_execute(&revoke).await.unwrap();
+    remove_role(client, &place).await;
+}
+
+/// Under load some commit never has a position. A reader waits for those before its look.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn reader_without_rights_waits_for_no_later_commit() {
+    let place = Place::new();
+    let node = place.node("a");
+    let mut stream = Stream::new(1);
+    stream.append(&*node, &["{}"]);
+    stream.append(&*node, &["{}"]);
+    assert_eq!(node.position().await.unwrap(), 2);
+    let (client, options) = reading_role(&place).await;
+    // The sequencer stands still, so the reader has to wait for the last commit. It gets a position
+    // when another one, which never gets one, is there.
+    node.close().await.unwrap();
+    let load = "UPDATE batch SET position = NULL WHERE position = 2;
+         UPDATE sequencer SET position = 1";
+    client.batch_execute(load).await.unwrap();
+    let reader = Arc::new(
+        tokio::task::spawn_blocking(move || options.open().unwrap())
+            .await
+            .unwrap(),
+    );
+    let waiting = {
+        let reader = Arc::clone(&reader);
+        tokio::spawn(async move { reader.position().await })
+    };
+    // It has looked at least once when it is idle behind the look.
+    let looked = "SELECT count(*) FROM pg_stat_activity
+         WHERE usename = $1 AND state = 'idle' AND query LIKE '%id <= $1%'";
+    let role = place.role();
+    while client
+        .query_one(looked, &[&role])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        == 0
+    {}
+    let given = "UPDATE batch SET position = 2 WHERE position IS NULL;
+         UPDATE sequencer SET position = 2;
+         INSERT INTO batch SELECT 1000 + id, NULL, sessions, firsts FROM batch WHERE position = 2";
+    client.batch_execute(given).await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap(), 2);
+    remove_role(client, &place).await;
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_last_position_is_damage() {
+    let place = Place::new();
+    let node = place.node("a");
+    place.execute("DELETE FROM sequencer").await;
+    let (client, options) = reading_role(&place).await;
+    let reader = tokio::task::spawn_blocking(move || options.open().unwrap()).await;
+    for error in [
+        node.position().await.unwrap_err(),
+        reader.unwrap().position().await.unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    }
+    remove_role(client, &place).await;
 }

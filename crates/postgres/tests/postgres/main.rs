@@ -9,6 +9,7 @@
 
 mod claims;
 mod client_claims;
+mod damage;
 mod exports;
 mod failing;
 mod fencing;

@@ -81,8 +81,8 @@ async fn released_streams_that_need_a_node_are_found() {
     assert!(!found(&a, None, 9).await.contains(&owned));
 }
 
-/// What a node leaves behind is found at once, among more than one look takes. What needs nothing
-/// is freed for good once its lease ended long ago, so that no clock may have misled the look.
+/// They are found at once, among more than one look takes. Those that need nothing are freed for
+/// good once the lease ended long ago, so that no renewal may have crossed the look.
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_of_a_node_that_is_gone_are_found() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use recount::ledger::{Error, Ledger};
 use recount::session::{Seq, SessionId};
-use recount_journal::{Commit, FollowPlace, Journal};
+use recount_journal::{Commit, FollowPlace, Journal, causes};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -76,7 +76,7 @@ impl Follower {
         if let Err(error) = self.follow_until_stopped().await {
             let is_closed = matches!(error, Error::Journal(recount_journal::Error::Closed));
             if !is_closed {
-                tracing::error!(%error, "the export of traces ends here");
+                tracing::error!(error = %causes(&error), "the export of traces ends here");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The folds of the sessions whose records came last.
 
+use recount_journal::causes;
 use std::collections::BTreeMap;
 
 use recount::ledger::{Error, Ledger};
@@ -98,7 +99,10 @@ impl Tracers {
             Ok(value) => Ok(Some(value)),
             Err(error @ Error::Journal(_)) => Err(error),
             Err(error) => {
-                tracing::warn!(%session, %error, "the session cannot be read and is not traced");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "the session cannot be read and is not traced"
+                );
                 Ok(None)
             }
         }

@@ -1,5 +1,6 @@
 //! The claim of a call for a client, by an engine or at a desk.
 
+use recount_journal::causes;
 use std::sync::Arc;
 
 use super::super::operation::Executor;
@@ -53,7 +54,10 @@ impl Executor<'_> {
                 Err(error) if is_taken(&error) => {}
                 // The calls of other sessions must not wait for this one.
                 Err(error) if error.is_owned() || is_of_session(&error) => {
-                    tracing::warn!(%session, %error, "a call of a session cannot be claimed");
+                    tracing::warn!(
+                        %session, error = %causes(&error),
+                        "a call of a session cannot be claimed"
+                    );
                 }
                 Err(error) => return Err(error),
             }

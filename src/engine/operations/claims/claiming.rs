@@ -1,6 +1,7 @@
 //! Calls that clients run: claimed, renewed, finished and given back through the session's task or
 //! the desk.
 
+use recount_journal::causes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -300,7 +301,10 @@ impl Engine {
                 // Another process serves it, and may relay its connection.
                 Err(error) if error.is_owned() => {}
                 // Its lease has passed meanwhile, or its session cannot be read.
-                Err(error) => tracing::warn!(%session, %call, %error, "a claim was not ended"),
+                Err(error) => tracing::warn!(
+                    %session, %call, error = %causes(&error),
+                    "a claim was not ended"
+                ),
             }
         }
         Ok(ended)

@@ -1,6 +1,7 @@
 //! The entry point for a client's messages: answers to requests, results of long-running calls, and
 //! text.
 
+use recount_journal::causes;
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
@@ -117,7 +118,10 @@ impl Engine {
         let asked = match self.asked_in(id).await {
             Ok(asked) => asked,
             Err(error) => {
-                tracing::warn!(session = %id, %error, "a forged call is not on record");
+                tracing::warn!(
+                    session = %id, error = %causes(&error),
+                    "a forged call is not on record"
+                );
                 return;
             }
         };
@@ -134,7 +138,7 @@ impl Engine {
     /// nothing.
     async fn note_refused(&self, request: RequestId, unfit: UnfitAnswer, by: &Actor) {
         if let Err(error) = self.refused_answer(request, unfit, by).await {
-            tracing::warn!(%request, %error, "what was refused is not on record");
+            tracing::warn!(%request, error = %causes(&error), "what was refused is not on record");
         }
     }
 
@@ -215,7 +219,10 @@ impl Engine {
         if let Err(error) = seen
             && !matches!(error, Error::Refused(_) | Error::UnknownRequest { .. })
         {
-            tracing::warn!(request = %elsewhere, %error, "a foreign answer is not on record");
+            tracing::warn!(
+                request = %elsewhere, error = %causes(&error),
+                "a foreign answer is not on record"
+            );
         }
     }
 
@@ -304,7 +311,10 @@ impl Engine {
                 missing,
             },
             Err(error) => {
-                tracing::warn!(%session, %error, "the approvals of a request could not be read");
+                tracing::warn!(
+                    %session, error = %causes(&error),
+                    "the approvals of a request could not be read"
+                );
                 Received::Answered { request, at }
             }
         }

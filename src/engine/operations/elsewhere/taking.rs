@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use recount_journal::{Asked, Journal};
+use recount_journal::{Asked, Journal, causes};
 
 use super::super::operation::Executor;
 use super::wire::{Outcome, Sent};
-use crate::engine::error::{Error, causes};
+use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::session::{Seq, SessionId};
 
@@ -47,7 +47,10 @@ impl Engine {
             let Err(error) = told else {
                 return;
             };
-            tracing::warn!(session = %asked.session, %error, "a request has no reply yet");
+            tracing::warn!(
+                session = %asked.session, error = %causes(&error),
+                "a request has no reply yet"
+            );
             seen = sharing.changed(seen).await;
         }
     }

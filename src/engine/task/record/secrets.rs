@@ -9,6 +9,7 @@ use crate::session::{
     Call, HANDLE_LIFE_MS, Json, Observation, ResumptionHandle, ResumptionHandleReceived,
 };
 use crate::tool::ToolError;
+use recount_journal::causes;
 
 impl SessionTask {
     /// Returns the seal of a new session's records.
@@ -67,7 +68,10 @@ impl SessionTask {
             .keep_resumption_handle(self.id, handle)
             .await
         {
-            tracing::warn!(session = %self.id, %error, "the resumption handle was not kept");
+            tracing::warn!(
+                session = %self.id, error = %causes(&error),
+                "the resumption handle was not kept"
+            );
         }
     }
 
@@ -82,7 +86,10 @@ impl SessionTask {
             Ok(handle) => self.connections.reconnecting.handle = handle,
             // A fresh conversation gets the history instead.
             Err(error) => {
-                tracing::warn!(session = %self.id, %error, "the resumption handle was not found");
+                tracing::warn!(
+                    session = %self.id, error = %causes(&error),
+                    "the resumption handle was not found"
+                );
             }
         }
     }
@@ -91,7 +98,10 @@ impl SessionTask {
     pub(in crate::engine) async fn discard_handle(&mut self) {
         self.connections.reconnecting.handle = None;
         if let Err(error) = self.stream.ledger.discard_resumption_handle(self.id).await {
-            tracing::warn!(session = %self.id, %error, "the resumption handle was not discarded");
+            tracing::warn!(
+                session = %self.id, error = %causes(&error),
+                "the resumption handle was not discarded"
+            );
         }
     }
 }

@@ -15,7 +15,7 @@ use recount::engine::{Engine, SystemClock};
 use recount_evidence::{
     Anchor, Anchoring, Checkpoints, Following, PrivateKey, Signer, StatusBoard,
 };
-use recount_journal::Journal;
+use recount_journal::{Journal, causes};
 
 /// The time that the last checkpoint may take at the end, with its signers and anchors.
 const LAST_MAX: Duration = Duration::from_secs(10);
@@ -80,7 +80,7 @@ pub(super) async fn behind(
             Ok(task) => task,
             // The service serves without it, and operators see why.
             Err(error) => {
-                tracing::error!(anchor = %name, %error, "an anchor does not run");
+                tracing::error!(anchor = %name, error = %causes(&error), "an anchor does not run");
                 continue;
             }
         };
@@ -150,7 +150,7 @@ impl Task {
         let running = run(stopped);
         let task = tokio::spawn(async move {
             if let Err(error) = running.await {
-                tracing::error!(%error, "the task of {name} ends here");
+                tracing::error!(error = %causes(&error), "the task of {name} ends here");
             }
         });
         Task { task, stop }

@@ -1,5 +1,6 @@
 //! The watch of the clocks of a service: an observation at the start, and one every hour.
 
+use recount_journal::causes;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ pub(in crate::serve) async fn watch(
 
 async fn observe(ledger: &Ledger, reading: &ClockReading) {
     if let Err(error) = ledger.observe_clock(reading).await {
-        tracing::warn!(%error, "the clock could not be recorded");
+        tracing::warn!(error = %causes(&error), "the clock could not be recorded");
     }
 }
 
