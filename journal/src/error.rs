@@ -257,6 +257,16 @@ impl Error {
         let doing = doing.into();
         move |source| Self::Io { doing, source }
     }
+
+    /// True if the same operation can succeed later, because the store was out of reach or full.
+    /// Nothing is wrong with the journal itself then.
+    ///
+    /// The outcome of an append that failed with [`Error::Io`] is unknown, so read its stream
+    /// before it is sent again.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::NoSpace { .. })
+    }
 }
 
 /// Returns an error and its causes as one line, such as for a log: an error by itself says what

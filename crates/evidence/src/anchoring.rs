@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::anchor::Anchor;
-use crate::following::{append_own, asked_to_stop};
+use crate::following::{append_own, asked_to_stop, through_outages};
 use crate::recorded::{CHECKPOINT_TIME_STAMPED, Recorded, TimeStampOnRecord, recorded_after};
 use crate::status::{AnchorStatus, StatusBoard};
 
@@ -84,15 +84,18 @@ impl Anchoring {
     }
 
     /// Hands checkpoints over until it is asked to stop: those on record, and then each new one of
-    /// a [`Following`](crate::Following), which `made` reports.
+    /// a [`Following`](crate::Following), which `made` reports. While the journal cannot be read,
+    /// it waits.
     ///
     /// # Errors
-    /// Those of reading the journal.
+    /// Those of a journal that is damaged or closed, and of any that fails at the end.
     pub async fn run(
         mut self,
         mut made: watch::Receiver<u64>,
         mut stop: watch::Receiver<bool>,
     ) -> Result<(), Error> {
+        let follower = format!("the anchor {}", self.name);
+        self.journal = through_outages(self.journal, &follower, &stop);
         loop {
             made.mark_unchanged();
             let is_done = self.hand_over().await?;
@@ -111,7 +114,8 @@ impl Anchoring {
         }
     }
 
-    /// Hands over what waits. Returns false after a failure.
+    /// Hands over what waits. Returns false after a failure of the anchor, or one of the journal
+    /// that passes.
     ///
     /// # Errors
     /// Those of reading the journal.
@@ -119,28 +123,28 @@ impl Anchoring {
         self.find_place().await?;
         let found = recorded_after(&*self.journal, self.done.seq).await?;
         let (board, number) = self.board.clone();
-        let (mut behind, now) = (found.len() as u64, self.clock.now());
+        let mut behind = found.len() as u64;
         board.change(number, |it| it.behind = behind);
         for it in found {
             let time_stamp = match self.anchor.take(&it.checkpoint, &it.note).await {
                 Ok(time_stamp) => time_stamp,
                 Err(error) => {
-                    self.failures = self.failures.saturating_add(1);
-                    if self.failures == 1 {
-                        let anchor = &self.name;
-                        tracing::warn!(%anchor, %error, "an anchor takes no checkpoints");
-                    }
-                    board.change(number, |it| {
-                        it.failing_since.get_or_insert(now);
-                        it.error = Some(error.to_string());
-                    });
+                    self.failed(&error);
                     return Ok(false);
                 }
             };
             if let Some(time_stamp) = time_stamp {
                 let body = TimeStampOnRecord::new(&it, &self.name, &time_stamp);
                 let (journal, clock) = (&*self.journal, &*self.clock);
-                append_own(journal, clock, CHECKPOINT_TIME_STAMPED, &body).await?;
+                match append_own(journal, clock, CHECKPOINT_TIME_STAMPED, &body).await {
+                    Ok(()) => {}
+                    // The anchor takes the checkpoint once more.
+                    Err(error) if error.is_transient() => {
+                        self.failed(&error);
+                        return Ok(false);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             if self.failures > 0 {
                 tracing::info!(anchor = %self.name, "an anchor takes checkpoints again");
@@ -161,6 +165,19 @@ impl Anchoring {
             }
         }
         Ok(true)
+    }
+
+    /// Notes a failure for operators.
+    fn failed(&mut self, error: &dyn std::fmt::Display) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == 1 {
+            tracing::warn!(anchor = %self.name, %error, "an anchor takes no checkpoints");
+        }
+        let now = self.clock.now();
+        self.board.0.change(self.board.1, |it| {
+            it.failing_since.get_or_insert(now);
+            it.error = Some(error.to_string());
+        });
     }
 
     /// Begins anew if the journal does not have the place: it was rewritten, or rolled back.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recount::engine::Clock;
+use recount::ledger::Ledger;
 use recount::session::Timestamp;
 use recount_journal::{Actor, Append, Commit, Error, Journal, Outline, causes, own_append};
 use serde::Serialize;
@@ -34,6 +35,9 @@ const GATHERING: Duration = Duration::from_millis(2);
 /// lacks the last ones reads their commits again.
 const SAVE_EVERY: Duration = Duration::from_secs(5);
 
+/// The time after which a checkpoint is made that could not be recorded.
+const RECORD_AGAIN: Duration = Duration::from_secs(1);
+
 /// The settings of the checkpoints of a journal: their signers, and the reasons to make one.
 #[derive(Debug)]
 pub struct Checkpoints {
@@ -47,6 +51,14 @@ pub struct Checkpoints {
     pub every: Duration,
 }
 
+/// A checkpoint that the journal could not take.
+struct Refused {
+    /// The time of the first attempt.
+    since: Timestamp,
+    /// The time of the next one.
+    again_at: Timestamp,
+}
+
 /// The task that makes checkpoints.
 pub struct Following {
     checkpoints: Checkpoints,
@@ -58,6 +70,8 @@ pub struct Following {
     /// True if an answer is on record since the last checkpoint.
     answered: bool,
     due: Timestamp,
+    /// Set while the journal takes no checkpoint.
+    refused: Option<Refused>,
     save_at: Timestamp,
     made: watch::Sender<u64>,
     board: StatusBoard,
@@ -128,6 +142,7 @@ impl Following {
             tree,
             answered: false,
             due,
+            refused: None,
             save_at: now.after(SAVE_EVERY),
             made: watch::Sender::default(),
             board,
@@ -145,16 +160,21 @@ impl Following {
     }
 
     /// Makes checkpoints until it is asked to stop, and then a last one. A signer that fails is
-    /// told in the log, and asked again for the next checkpoint.
+    /// told in the log, and asked again for the next checkpoint. While the journal can be neither
+    /// read nor written, it waits.
     ///
     /// # Errors
-    /// Those of reading the journal and of writing to it, but not that it is closed.
+    /// Those of a journal that is damaged or closed, and of any that fails at the end.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
+        self.journal = through_outages(self.journal, "the checkpoints", &stop);
         loop {
-            if self.is_due() {
-                self.checkpoint().await?;
+            if self.is_due()
+                && let Err(error) = self.checkpoint().await
+            {
+                self.postpone(error)?;
             }
-            let timer = self.clock.reached(self.due);
+            let next_at = self.refused.as_ref().map_or(self.due, |it| it.again_at);
+            let timer = self.clock.reached(next_at);
             let (journal, mut waited) = (Arc::clone(&self.journal), false);
             let mut next = journal.follow(self.tree.position());
             let next = poll_fn(|context| {
@@ -228,14 +248,44 @@ impl Following {
     fn is_due(&self) -> bool {
         let size = self.tree.tree().size();
         let is_full = size.saturating_sub(self.done) >= self.checkpoints.every_records;
-        self.has_news() && (self.answered || is_full || self.clock.now() >= self.due)
+        let now = self.clock.now();
+        self.has_news()
+            && self.refused.as_ref().is_none_or(|it| now >= it.again_at)
+            && (self.answered || is_full || now >= self.due)
+    }
+
+    /// Tries a checkpoint again later that the journal could not take.
+    ///
+    /// # Errors
+    /// The error, if it is no passing one.
+    fn postpone(&mut self, error: Error) -> Result<(), Error> {
+        if !error.is_transient() {
+            return Err(error);
+        }
+        let now = self.clock.now();
+        let since = match self.refused.take() {
+            Some(refused) => refused.since,
+            None => {
+                tracing::warn!(%error, "a checkpoint could not be recorded, and is tried again");
+                now
+            }
+        };
+        let again_at = now.after(RECORD_AGAIN);
+        {
+            let mut status = self.board.lock();
+            (status.failing_since, status.error) = (Some(since), Some(error.to_string()));
+        }
+        self.refused = Some(Refused { since, again_at });
+        // The time that was due before it was tried.
+        self.due = self.due.min(again_at);
+        Ok(())
     }
 
     /// Signs the tree and records the checkpoint.
     async fn checkpoint(&mut self) -> Result<Option<Note>, Error> {
-        self.answered = false;
         self.due = self.clock.now().after(self.checkpoints.every);
         let Some(note) = self.sign().await else {
+            (self.answered, self.refused) = (false, None);
             return Ok(None);
         };
         let size = self.tree.tree().size();
@@ -244,6 +294,10 @@ impl Following {
             note: note.to_string(),
         };
         self.record(&body).await?;
+        self.answered = false;
+        if self.refused.take().is_some() {
+            tracing::warn!("checkpoints are recorded again");
+        }
         // Its record, and those before it, are no reason for another checkpoint.
         let recorded = |commit: &Commit| {
             let own = commit.appends.iter().filter(|(stream, _)| stream.is_nil());
@@ -308,6 +362,16 @@ impl Following {
     async fn record(&self, body: &SignedCheckpoint) -> Result<(), Error> {
         append_own(&*self.journal, &*self.clock, CHECKPOINT_SIGNED, body).await
     }
+}
+
+/// Returns the journal for a task that follows it. A read waits while the journal is out of reach.
+pub(crate) fn through_outages(
+    journal: Arc<dyn Journal>,
+    follower: &str,
+    stop: &watch::Receiver<bool>,
+) -> Arc<dyn Journal> {
+    let ledger = Ledger::new(journal).through_outages(follower, stop.clone());
+    Arc::clone(ledger.journal())
 }
 
 /// Appends a record of the journal itself to its own stream.

@@ -16,6 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use recount::journal::MemoryJournal;
 use recount::ledger::Ledger;
+use recount::testing::UnreachableJournal;
 use recount_traces::{Content, Exporter, Headers, Settings, Source, spans_of};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -210,4 +211,39 @@ async fn rejected_spans_do_not_block_later_ones() {
     assert_eq!(rest.len(), 1);
     assert_eq!(collector.spans(rest.len()).await, rest);
     exporter.stop(A_MOMENT).await;
+}
+
+#[tokio::test]
+async fn export_goes_on_after_an_outage_of_the_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut collector, recorded) = (Collector::start(&[]).await, Recorded::named("denied"));
+    let (inner, last) = (Arc::new(MemoryJournal::new()), recorded.lines.len());
+    let journal = UnreachableJournal::new(inner.clone());
+    let ledger = Ledger::new(journal.clone());
+    let started = Exporter::start(ledger, settings(&collector, directory.path()));
+    let exporter = started.await.unwrap();
+    // One that ends a wait for a commit, and those of the reads after it.
+    journal.cut();
+    journal.failed(3).await;
+    recorded.append(inner.as_ref(), 0, last);
+    journal.heal();
+    let expected = exported(&Ledger::new(inner), &recorded).await;
+    assert_eq!(collector.spans(expected.len()).await, expected);
+    exporter.stop(A_MOMENT).await;
+}
+
+/// The reads of the end fail at once. With a pause, the task would be aborted after the whole time.
+#[tokio::test]
+async fn outage_of_the_journal_delays_no_stop() {
+    const HOURS: Duration = Duration::from_secs(100_000);
+    let directory = tempfile::tempdir().unwrap();
+    let collector = Collector::start(&[]).await;
+    let journal = UnreachableJournal::new(Arc::new(MemoryJournal::new()));
+    let ledger = Ledger::new(journal.clone());
+    let started = Exporter::start(ledger, settings(&collector, directory.path()));
+    let exporter = started.await.unwrap();
+    journal.cut();
+    journal.failed(2).await;
+    let stopped = tokio::time::timeout(A_MOMENT, exporter.stop(HOURS)).await;
+    assert!(stopped.is_ok(), "the export waits for the journal");
 }

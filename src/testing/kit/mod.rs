@@ -10,6 +10,7 @@ mod frames;
 mod journals;
 mod life;
 mod scripted_model;
+mod unreachable_journal;
 
 pub use crate::fixture::{Fixture, Recording};
 pub use crate::play::{Played, Told};
@@ -20,3 +21,4 @@ pub use frames::any_frame;
 pub use journals::{CrashingJournal, FailingJournal, StuckJournal, SurvivingJournal};
 pub use life::Life;
 pub use scripted_model::ScriptedModel;
+pub use unreachable_journal::UnreachableJournal;

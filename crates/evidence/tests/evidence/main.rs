@@ -10,3 +10,4 @@ mod checkpoints;
 mod foreign;
 mod injuries;
 mod journals;
+mod outages;

@@ -124,6 +124,10 @@ impl SinkTask {
             save_at: None,
         };
         task.find_waiting().await?;
+        let (name, stop) = (&task.sink.name, task.stop.clone());
+        task.ledger = task
+            .ledger
+            .through_outages(format!("the sink {name}"), stop);
         // The place should be durable before a message that would have to be sent again.
         task.save().await;
         task.publish();

@@ -84,7 +84,8 @@ async fn ended(in_flight: &mut Option<InFlight>) -> <InFlight as Future>::Output
 }
 
 impl SinkTask {
-    /// Follows the journal until it is asked to stop, or the journal is closed.
+    /// Follows the journal until it is asked to stop, or the journal is closed or damaged. Its
+    /// ledger waits while the journal cannot be read.
     pub(crate) async fn run(mut self) {
         if let Err(error) = self.run_until_stopped().await {
             let is_closed = matches!(error, Error::Journal(recount_journal::Error::Closed));

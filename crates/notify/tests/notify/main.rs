@@ -7,6 +7,7 @@
 
 mod dead_letters;
 mod delivery;
+mod outages;
 mod recorded;
 mod restarts;
 mod sealing;

@@ -105,6 +105,7 @@ impl Exporter {
         }
         let (stop, stopped) = watch::channel(false);
         let place = (cursor, place);
+        let ledger = ledger.through_outages("the export of traces", stopped.clone());
         let follower = Follower::new(ledger, settings.content, sender, place, stopped);
         Ok(Exporter {
             stop,

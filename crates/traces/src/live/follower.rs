@@ -71,7 +71,8 @@ impl Follower {
         }
     }
 
-    /// Follows until it is asked to stop, or the journal is closed.
+    /// Follows until it is asked to stop, or the journal is closed or damaged. Its ledger waits
+    /// while the journal cannot be read.
     pub(super) async fn follow(mut self) {
         if let Err(error) = self.follow_until_stopped().await {
             let is_closed = matches!(error, Error::Journal(recount_journal::Error::Closed));
