@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError};
 use recount_journal::Error;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
@@ -58,7 +58,9 @@ impl Server {
             error: failed(doing)(error),
         };
         let client = self.pool().get().await.map_err(|error| match error {
-            PoolError::Backend(error) => told("connect", error),
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                told("connect", error)
+            }
             PoolError::Closed => Failed {
                 error: Error::Closed,
                 is_lost: false,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Timeouts,
 };
 use futures_channel::oneshot;
 use recount_journal::Error;
@@ -126,8 +126,10 @@ impl Server {
     pub(crate) async fn reader(&self) -> Result<Object, Error> {
         let reader = self.pool.get().await;
         reader.map_err(|error| match error {
-            deadpool_postgres::PoolError::Backend(error) => failed("connect")(error),
-            deadpool_postgres::PoolError::Closed => Error::Closed,
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                failed("connect")(error)
+            }
+            PoolError::Closed => Error::Closed,
             error => failed_for("connect", error),
         })
     }
