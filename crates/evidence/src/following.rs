@@ -338,7 +338,7 @@ impl Following {
         let mut note = match made {
             Ok(note) => note,
             Err(error) => {
-                tracing::error!(error = %causes(&error), "no checkpoint was made");
+                tracing::error!(error, "no checkpoint was made");
                 return None;
             }
         };

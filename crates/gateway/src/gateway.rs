@@ -1,6 +1,6 @@
 //! The gateway: its start, its router, and its end.
 
-use recount_journal::causes;
+use recount::journal::causes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

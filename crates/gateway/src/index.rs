@@ -1,6 +1,6 @@
 //! The index of the gateway's sessions, shared by its connections.
 
-use recount_journal::causes;
+use recount::journal::causes;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

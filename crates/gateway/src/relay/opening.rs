@@ -1,6 +1,6 @@
 //! The opening of a connection's session, which waits for room on a full disk.
 
-use recount_journal::causes;
+use recount::journal::causes;
 use std::time::Duration;
 
 use recount::engine::{Error, LiveHandle, Relay, RelayOrder};

@@ -1,6 +1,6 @@
 //! The session of a connection: it gets what the relay reports, once it is [open](super::opening).
 
-use recount_journal::causes;
+use recount::journal::causes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
