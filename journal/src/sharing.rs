@@ -139,8 +139,8 @@ pub trait Sharing: Send + Sync {
     /// [`Error::Poisoned`].
     fn lease(&self) -> Result<(), Error>;
 
-    /// Checks that the last append of this process was not refused. It is for reports of health: the
-    /// next append may succeed.
+    /// Checks that the last append of this process was not refused. It is for reports of health:
+    /// the next append may succeed.
     ///
     /// # Errors
     /// The error of that append. Errors that are about the append itself do not count.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::batch;
 use crate::claims::{Claims, OwnedHead, signed};
 use crate::error::{changed_nothing, error_text, failed, is_full, may_be_repeated};
-use crate::lease::Lease;
+use crate::node::Lease;
 use crate::queue::{Job, Queue};
 use crate::server::Server;
 use crate::statements::Statements;

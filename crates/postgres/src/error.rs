@@ -59,8 +59,8 @@ pub(crate) fn changed_nothing(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
         return false;
     };
-    // A cancelled statement is rolled back. The server cancels none that has begun to commit, and an
-    // append is one statement.
+    // A cancelled statement is rolled back. The server cancels none that has begun to commit, and
+    // an append is one statement.
     if *code == SqlState::QUERY_CANCELED {
         return true;
     }

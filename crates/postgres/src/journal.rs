@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::claims::Claims;
 use crate::commits::{Commits, Damage};
-use crate::lease::{self, Lease};
 use crate::news::News;
+use crate::node::{self, Lease};
 use crate::queue::{Job, Queue};
 use crate::reading::Reading;
 use crate::sequencer::Sequencer;
@@ -326,7 +326,7 @@ impl Journal for PostgresJournal {
                     let client = server.reader().await?;
                     // First, so that nothing starts here once another node may own the sessions.
                     writer.lease.lose("the journal is closed".to_owned());
-                    lease::release(&client, (&schema, &channel), writer.lease.node).await
+                    node::release(&client, (&schema, &channel), writer.lease.node).await
                 };
                 let end = async move {
                     let ended = tokio::time::timeout(CLOSE_WITHIN, end).await;

@@ -16,38 +16,30 @@
 //! # }
 //! ```
 //!
-//! Read `address` and `options` first, then `server` and `connection`, `schema` (the tables), `lease`
-//! (this node, with `clock`, `health` and `supervision`) and `claims` (its streams), `statements`, `batch` and `committer`
-//! (appends), `sequencer`,
-//! `news` and `commits` (positions, and who follows them), `reading`, `commands`
+//! Read `address` and `options` first, then `server` (connections), `schema` (the tables), `node`
+//! (the lease) and `claims` (its streams), `statements`, `batch` and `committer` (appends),
+//! `sequencer`, `news` and `commits` (positions, and who follows them), `reading`, `commands`
 //! (requests to other nodes), `openings` (the streams of keys), `journal`, and `sharing`.
 
 mod address;
 mod batch;
 mod claims;
-mod clock;
 mod commands;
 mod commits;
 mod committer;
-mod connection;
 mod error;
-mod health;
 mod journal;
-mod lease;
 mod news;
+mod node;
 mod openings;
 mod options;
-mod owned;
 mod queue;
 mod reading;
-mod reads;
 mod schema;
 mod sequencer;
 mod server;
-mod settings;
 mod sharing;
 mod statements;
-mod supervision;
 
 pub use address::{Address, NotAnAddress};
 pub use journal::PostgresJournal;

@@ -11,12 +11,12 @@ use crate::commits::Damage;
 use crate::committer::{COMMITTERS, Committer};
 use crate::error::failed;
 use crate::journal::{PostgresJournal, Writer};
-use crate::lease::Lease;
+use crate::node::Lease;
 use crate::queue::Queue;
 use crate::schema;
 use crate::sequencer::Sequencer;
 use crate::server::Server;
-use crate::settings::{self, Found};
+use crate::server::settings::{self, Found};
 
 /// The lease of a node that sets none.
 const LEASE: Duration = Duration::from_secs(10);

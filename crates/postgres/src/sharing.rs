@@ -10,9 +10,8 @@ use uuid::Uuid;
 use crate::claims::{self, Sought};
 use crate::commands;
 use crate::journal::PostgresJournal;
-use crate::lease;
+use crate::node;
 use crate::openings;
-use crate::owned;
 
 impl PostgresJournal {
     /// Runs statements on a connection for reads, with the names of the schema and the channel.
@@ -112,7 +111,7 @@ impl Sharing for PostgresJournal {
         };
         let sought = search(&sought);
         self.with_client(move |client, (schema, _)| async move {
-            owned::find(&client, &schema, sought, writer.lease.node).await
+            claims::owned(&client, &schema, sought, writer.lease.node).await
         })
     }
 
@@ -133,7 +132,7 @@ impl Sharing for PostgresJournal {
         };
         self.with_client(move |client, (schema, channel)| async move {
             let names = (schema.as_str(), channel.as_str());
-            lease::applied(&client, names, writer.lease.node, seq).await
+            node::applied(&client, names, writer.lease.node, seq).await
         })
     }
 
@@ -142,7 +141,7 @@ impl Sharing for PostgresJournal {
             return Box::pin(async { Err(Error::ReadOnly) });
         };
         self.with_client(move |client, (schema, _)| async move {
-            lease::behind(&client, &schema, writer.lease.node, seq).await
+            node::behind(&client, &schema, writer.lease.node, seq).await
         })
     }
 

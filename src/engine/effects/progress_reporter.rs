@@ -46,13 +46,14 @@ impl ProgressReporter {
             if let (Some(news), Value::Object(said)) = (news.as_object_mut(), said) {
                 news.extend(said);
             }
-            let (own, telling) = (run.inbox.clone(), self.telling.clone());
+            let session = (run.inbox.clone(), run.guard.clone());
+            let telling = self.telling.clone();
             // A report too large for a record is dropped, because it must not fail the call.
             if unfit(&telling.yielded(telling.chunk(news.clone())).into()).is_some() {
                 return;
             }
             // If the session has stopped, the report is dropped.
-            let _ = recorded(own, telling, news, self.state.clone()).await;
+            let _ = recorded(session, telling, news, self.state.clone()).await;
             return;
         }
         let (call, attempt) = self.telling.run();

@@ -1,7 +1,7 @@
 //! Sessions that this process owns, that need a task and have none.
 //!
-//! The reply to a claim or to a release was lost, or a task panicked. No other process may take such
-//! a session up while this one lives.
+//! The reply to a claim or to a release was lost, or a task panicked. No other process may take
+//! such a session up while this one lives.
 
 use std::time::Duration;
 

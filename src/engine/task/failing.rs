@@ -59,3 +59,26 @@ impl Failure {
         Failure { cause, owner: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn owner_counts_only_before_any_input() {
+        let owned = || {
+            Error::from(JournalError::Owned {
+                session: Uuid::from_u128(1),
+                owner: "b".to_owned(),
+            })
+        };
+        let early = Failure::before_any_input(&owned());
+        assert_eq!(early.owner.as_deref(), Some("b"));
+        let late = Failure::of(&owned());
+        assert_eq!((late.owner, late.cause), (None, early.cause));
+        let other = Failure::before_any_input(&Error::ShutDown);
+        assert_eq!(other.owner, None);
+    }
+}

@@ -21,10 +21,12 @@ impl OfRole {
         let place = Place::new();
         let (role, client) = (place.role(), place.client().await);
         let schema = place.schema();
-        let create =
-            format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA {schema} AUTHORIZATION {role};
-             DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO {role}', current_database());
-             END $$");
+        let create = format!(
+            "CREATE ROLE {role} LOGIN; CREATE SCHEMA {schema} AUTHORIZATION {role};
+             DO $$ BEGIN
+                 EXECUTE format('GRANT CREATE ON DATABASE %I TO {role}', current_database());
+             END $$"
+        );
         client.batch_execute(&create).await.unwrap();
         for setting in settings {
             let set = format!("ALTER ROLE {role} SET {setting}");

@@ -215,9 +215,9 @@ impl Run {
 
     async fn run(self) {
         let on_yield = {
-            let (own, telling, state) =
-                (self.own.clone(), self.telling.clone(), self.state.clone());
-            move |value| recorded(own.clone(), telling.clone(), value, state.clone())
+            let session = (self.own.clone(), self.guard.clone());
+            let (telling, state) = (self.telling.clone(), self.state.clone());
+            move |value| recorded(session.clone(), telling.clone(), value, state.clone())
         };
         let outcome = match Box::pin(check_approved(self.checked, self.approved)).await {
             Ok((tool, args, context)) => {

@@ -11,8 +11,8 @@ use crate::ledger::{self, Batch, Ledger, Seal, Tail};
 /// of another process's request.
 ///
 /// # Errors
-/// The refusal itself, if the session has no record yet or the engine shuts down. Any other error of
-/// the journal.
+/// The refusal itself, if the session has no record yet or the engine shuts down. Any other error
+/// of the journal.
 pub(super) async fn append_again(
     refused: ledger::Error,
     (ledger, room): (&Ledger, &SpaceWait),

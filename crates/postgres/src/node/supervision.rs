@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 
 use crate::error::error_text;
 use crate::server::Server;
-use crate::settings::{self, Found};
+use crate::server::settings::{self, Found};
 
 /// Looks whether the server still keeps what it acknowledges, and takes appends again if it refused
 /// the last one.

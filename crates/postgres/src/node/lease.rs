@@ -11,11 +11,10 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::supervision::look_after;
 use crate::claims::signed;
-use crate::clock;
 use crate::error::{error_text, failed};
-use crate::server::{FREE, Server, query};
-use crate::supervision::look_after;
+use crate::server::{FREE, Server, clock, query};
 
 /// The parts of a lease: it is renewed when one of them has passed.
 const PARTS: u32 = 4;

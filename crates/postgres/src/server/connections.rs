@@ -12,10 +12,10 @@ use tokio::runtime::{Handle, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
 
+use super::health::Health;
+use super::set_up::set_up;
 use crate::address::Address;
-use crate::connection;
 use crate::error::{failed, failed_for};
-use crate::health::Health;
 
 /// The content of a notification that sessions are free, or that the journal's own stream has a new
 /// record. The notification of any other commit is empty.
@@ -68,7 +68,7 @@ impl Server {
         let settings = Hook::async_fn(move |client, _| {
             let commit = pinned.get().cloned();
             Box::pin(async move {
-                let settings = connection::set_up(client, commit.as_deref()).await;
+                let settings = set_up(client, commit.as_deref()).await;
                 settings.map_err(HookError::Backend)
             })
         });
@@ -152,7 +152,7 @@ impl Server {
             // What came since is lost, so everything is news.
             on_notification(FREE);
         });
-        connection::set_up(&client, self.commit.get().map(String::as_str)).await?;
+        set_up(&client, self.commit.get().map(String::as_str)).await?;
         Ok(client)
     }
 

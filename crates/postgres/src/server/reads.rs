@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::Server;
 use crate::error::{failed, failed_for, lost_connection};
-use crate::server::Server;
 
 /// The time for which a read is tried again. A server that restarts or is replaced is mostly back
 /// by then.

@@ -5,11 +5,11 @@ use recount_journal::Error;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::claims::Sought;
+use super::unowned::Sought;
 use crate::server::query;
 
 /// Returns streams of a node that need one, in the order of their ids.
-pub(crate) async fn find(
+pub(crate) async fn owned(
     client: &Object,
     schema: &str,
     sought: Sought,

@@ -7,14 +7,14 @@ use std::time::Duration;
 use recount_journal::Error;
 use tokio_postgres::error::SqlState;
 
-use crate::clock;
+use super::clock;
 use crate::error::error_text;
 
 /// The classes of errors that another append would get, too: no connection may write, or the server
 /// lacks rights, a table or resources. Other classes are about the values of one append.
 const OF_EVERY_APPEND: [&str; 7] = ["25", "42", "53", "55", "57", "58", "XX"];
 
-/// What a node knows about its server, besides its lease.
+/// The state of a node besides its lease.
 #[derive(Default)]
 pub(crate) struct Health {
     state: Mutex<State>,
