@@ -84,7 +84,10 @@ fn interrupted_erasure_is_completed() {
             by: Actor::embedder("ada"),
             reason: "ticket 17".to_owned(),
         };
-        block_on(ledger.note(SESSION, REQUESTED, &requested, Timestamp(10))).unwrap();
+        let (head, about) = (block_on(ledger.own_head()), (SESSION, ActorKind::Person));
+        let requested = (REQUESTED, &requested);
+        let noted = ledger.append_own(head.unwrap(), about, requested, Timestamp(10));
+        block_on(noted).unwrap().unwrap();
         if key_was_gone {
             block_on(keys.erase(SESSION.0)).unwrap();
         } else {

@@ -16,7 +16,7 @@ fn ledger() -> Ledger {
 
 fn pause(ledger: &Ledger, scope: PauseScope) -> Result<Seq, Rejection> {
     let by = Actor::embedder("ada");
-    block_on(ledger.pause_sessions(scope, None, by, Timestamp(5))).unwrap()
+    block_on(ledger.pause_sessions((scope, None), false, by, Timestamp(5))).unwrap()
 }
 
 fn unpause(ledger: &Ledger, scope: PauseScope) -> Result<Seq, Rejection> {

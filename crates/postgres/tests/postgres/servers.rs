@@ -91,16 +91,13 @@ async fn lossy_setting_is_refused_or_noted() {
 async fn tables_of_an_earlier_version_are_brought_up_to_date() {
     let place = Place::new();
     let earlier = place.node("earlier");
+    place.execute("DROP TABLE opening").await;
     place.execute("ALTER TABLE node DROP COLUMN applied").await;
     place.execute("UPDATE format SET version = 2").await;
     let error = read_only(&place).err().unwrap();
     assert!(matches!(error, Error::NotAJournal { .. }), "{error}");
     let newer = place.node("newer");
     assert!(read_only(&place).is_ok());
-    assert_eq!(
-        place.execute("SELECT FROM format WHERE version = 3").await,
-        1
-    );
     let behind = newer.sharing().unwrap().behind(1).await.unwrap();
     assert_eq!(behind, ["earlier"]);
     earlier.close().await.unwrap();
