@@ -104,7 +104,9 @@ async fn read_whose_connection_is_lost_is_tried_again() {
     for fault in [Fault::Lost, Fault::Unanswered] {
         // A connection sends the text of a statement once.
         behind.proxy.cut();
-        behind.proxy.fail_at("SELECT first, lines FROM", fault);
+        behind
+            .proxy
+            .fail_at("SELECT first, last, lines FROM", fault);
         let node = Arc::clone(&behind.node);
         let reading = tokio::spawn(async move { node.read(session, 1, 10).await });
         behind.proxy.failed().await;
