@@ -44,5 +44,5 @@ pub use records::line::Line;
 pub use records::outline::Outline;
 pub use records::record::{Actor, Record};
 pub use recount_text::json::Unreadable;
-pub use sharing::{Asked, Sharing, Unowned};
+pub use sharing::{Asked, Opening, Sharing, Unowned};
 pub use store::{After, DiskJournal, IndexState, Metrics, Opened, Options, Progress, own_append};

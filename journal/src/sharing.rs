@@ -38,6 +38,15 @@ pub struct Asked {
     pub carried_out: Option<u64>,
 }
 
+/// The stream that a request with a key opens.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Opening {
+    /// The id of the stream. It need not have a record yet.
+    pub session: Uuid,
+    /// The hash of the request.
+    pub request: [u8; 32],
+}
+
 /// Ownership of the streams of a journal that several processes write.
 ///
 /// A stream has one owner at a time, and only its owner appends to it. The journal's own stream,
@@ -106,6 +115,10 @@ pub trait Sharing: Send + Sync {
 
     /// Withdraws a request. Returns false if a process has taken it.
     fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>>;
+
+    /// Notes which stream a request with this key opens, and returns the first such note: any
+    /// process that repeats the request opens the same stream. A note is removed after some days.
+    fn opening(&self, key: [u8; 32], opening: Opening) -> BoxFuture<'_, Result<Opening, Error>>;
 
     /// Checks that the lease of this process is valid. After its end nothing may start.
     ///

@@ -136,6 +136,8 @@ mod service;
 mod serving;
 #[path = "cli/settling.rs"]
 mod settling;
+#[path = "cli/several_services.rs"]
+mod several_services;
 #[path = "cli/shipped.rs"]
 mod shipped;
 #[path = "cli/simulating.rs"]

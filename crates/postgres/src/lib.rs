@@ -20,7 +20,7 @@
 //! (this node, with `clock`, `health` and `supervision`) and `claims` (its streams), `statements`, `batch` and `committer`
 //! (appends), `sequencer`,
 //! `news` and `commits` (positions, and who follows them), `reading`, `commands`
-//! (requests to other nodes), `journal`, and `sharing`.
+//! (requests to other nodes), `openings` (the streams of keys), `journal`, and `sharing`.
 
 mod address;
 mod batch;
@@ -35,6 +35,7 @@ mod health;
 mod journal;
 mod lease;
 mod news;
+mod openings;
 mod options;
 mod owned;
 mod queue;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use recount_journal::{Asked, BoxFuture, Error, Sharing, Unowned};
+use recount_journal::{Asked, BoxFuture, Error, Opening, Sharing, Unowned};
 use uuid::Uuid;
 
 use crate::claims::{self, Sought};
 use crate::commands;
 use crate::journal::PostgresJournal;
+use crate::openings;
 use crate::owned;
 
 impl PostgresJournal {
@@ -173,6 +174,15 @@ impl Sharing for PostgresJournal {
     fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
         self.with_client(move |client, (schema, _)| async move {
             commands::withdraw(&client, &schema, (session, id)).await
+        })
+    }
+
+    fn opening(&self, key: [u8; 32], opening: Opening) -> BoxFuture<'_, Result<Opening, Error>> {
+        if self.writer.is_none() {
+            return Box::pin(async { Err(Error::ReadOnly) });
+        }
+        self.with_client(move |client, (schema, _)| async move {
+            openings::note(&client, &schema, &key, opening).await
         })
     }
 

@@ -8,7 +8,7 @@ use crate::engine::notify::callbacks::Callbacks;
 use crate::engine::program::PROGRAM;
 use crate::engine::serving::engine::Engine;
 use crate::engine::task::session_task::Begin;
-use crate::session::{Actor, RULES_MIN, SessionOpened, unfit};
+use crate::session::{Actor, RULES_MIN, SessionId, SessionOpened, unfit};
 
 /// The builder of a new session.
 pub struct NewSession {
@@ -18,6 +18,7 @@ pub struct NewSession {
     on_behalf_of: Option<String>,
     labels: BTreeMap<String, String>,
     callbacks: Callbacks,
+    id: Option<SessionId>,
 }
 
 impl Engine {
@@ -36,7 +37,15 @@ impl NewSession {
             on_behalf_of: None,
             labels: BTreeMap::new(),
             callbacks: Callbacks::new(),
+            id: None,
         }
+    }
+
+    /// Sets the id of the session, in place of a new one by the engine's clock. No session may have
+    /// it: opening one that is on record fails, and changes nothing.
+    pub fn id(mut self, id: SessionId) -> NewSession {
+        self.id = Some(id);
+        self
     }
 
     /// Sets the caller's id for the session, which every listing contains.
@@ -105,7 +114,8 @@ impl NewSession {
         if let Some(rejection) = unfit(&opened.clone().into()) {
             return Err(Error::Refused(rejection));
         }
-        let id = self.engine.inner.clock.new_session();
+        let new_session = || self.engine.inner.clock.new_session();
+        let id = self.id.unwrap_or_else(new_session);
         let mut handle = self.engine.handle(id, agent, Begin::Open(opened));
         handle.attend(self.callbacks);
         Ok(handle)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use recount::journal::{
-    Append, Asked, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Sharing, Span,
-    Unowned, block_on,
+    Append, Asked, BoxFuture, Commit, Error, Hash, Head, Journal, Line, OpenItem, Opening, Sharing,
+    Span, Unowned, block_on,
 };
 use recount::testing;
 use recount_postgres::PostgresJournal;
@@ -310,6 +310,10 @@ impl Sharing for SurvivingJournal {
 
     fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>> {
         self.share(move |it| it.withdraw(session, id))
+    }
+
+    fn opening(&self, key: [u8; 32], opening: Opening) -> BoxFuture<'_, Result<Opening, Error>> {
+        self.share(move |it| it.opening(key, opening))
     }
 
     fn lease(&self) -> Result<(), Error> {

@@ -30,5 +30,5 @@ pub(crate) use database::NodeSettings;
 pub(crate) use keys::Keys;
 pub(crate) use location::Location;
 pub(crate) use opening::access_path;
-pub(crate) use source::{PATIENCE, Source};
+pub(crate) use source::{PATIENCE, RETRY_OPEN, Source};
 pub(crate) use unknown_kinds::UnknownKinds;

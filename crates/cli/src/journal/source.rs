@@ -21,7 +21,7 @@ use recount::session::{CallId, Seq, SessionId};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The pause before the next attempt to open a journal in use.
-const RETRY_OPEN: Duration = Duration::from_millis(20);
+pub(crate) const RETRY_OPEN: Duration = Duration::from_millis(20);
 
 /// The pause before the next connection to a service that answered with a refusal.
 ///

@@ -18,7 +18,7 @@ use super::listening::{Certificate, ConnectionLimits, Connections, Door, Encrypt
 use super::notify::{self, Notifications};
 use super::options::Options;
 use super::reload::Reloader;
-use super::{agents, greeting, start, token_file};
+use super::{agents, greeting, start, state_lock, token_file};
 use crate::config::{self, Config, Mistake};
 use crate::failures::{Exit, Failure};
 use crate::terminal::{Screen, Stop};
@@ -80,6 +80,8 @@ pub(super) async fn run(
         () = stop.asked() => return Ok(Exit::Ok),
         agents = agents::with_servers(&config.settings, agents) => agents?,
     };
+    // Until the service has ended: its tasks write to the files of the state.
+    let _state = state_lock::take(&config).await?;
     let (engine, reads) = start::open(&config, agents, reloader.clone()).await?;
     // Until the service ends.
     let _clock = clock::watch(engine.ledger().clone(), clock::of_system()).await;

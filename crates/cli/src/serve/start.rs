@@ -154,7 +154,7 @@ pub(super) async fn open(
 }
 
 /// Creates a directory for this user alone, and those above it, unless they exist.
-fn make_private(directory: &Path) -> Result<(), Failure> {
+pub(super) fn make_private(directory: &Path) -> Result<(), Failure> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -19,7 +19,7 @@ fn server() -> String {
 }
 
 /// The address of a schema that no other test has. It goes with the server.
-fn address() -> String {
+pub(crate) fn address() -> String {
     let server = server();
     let separator = if server.contains('?') { '&' } else { '?' };
     format!(

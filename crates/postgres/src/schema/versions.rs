@@ -9,7 +9,11 @@ use crate::address::Address;
 use crate::error::failed;
 
 /// The statements that lead from each version to the next; those at index 0 make version 1.
-const MIGRATIONS: [&str; 2] = [include_str!("1.sql"), include_str!("2.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("1.sql"),
+    include_str!("2.sql"),
+    include_str!("3.sql"),
+];
 
 /// The newest version that this program knows.
 const VERSION: usize = MIGRATIONS.len();

@@ -84,7 +84,17 @@ async fn worker_at_another_node_runs_the_call() {
     );
     assert_eq!(a.claim(&request("w2"), worker()).await.unwrap(), None);
     assert_eq!(b.claim(&request("w3"), worker()).await.unwrap(), None);
-    finish(&b, &claimed).await;
+    let other = Lease::from_millis(2 * LEASE_MS).unwrap();
+    let renewed = b.renew_claim(claimed.key(), other, worker()).await;
+    renewed.unwrap();
+    let result = Ok(Json::of(&json!({"packed_for": "w1"})));
+    let finished = b.finish_claim(claimed.key(), result, worker()).await;
+    finished.unwrap();
+    let again = b.finish_claim(claimed.key(), Err("too late".to_owned()), worker());
+    let Error::RefusedElsewhere(refusal) = again.await.unwrap_err() else {
+        panic!("the call has ended");
+    };
+    assert_eq!(refusal.code, "call_settled");
     let outcome = begun.outcome().await.unwrap();
     assert_eq!(outcome, Ok(json!({"packed_for": "w1"})));
     drop(live);

@@ -1,10 +1,12 @@
 //! `Idempotency-Key`: a repeated POST gets the first answer.
 //!
-//! The table is in memory and bounded. After a restart, or once an entry is gone, a repeated
-//! request runs again. The journal makes that harmless for answers and claims: the first answer
-//! counts, and a claim id is used once.
+//! The table is in memory and bounded. After a restart, at another node, or once an entry is gone, a
+//! repeated request runs again. The journal makes that harmless for answers and claims: the first
+//! answer counts, and a claim id is used once. A route whose repetition would do harm gets the key
+//! as [`Repeatable`].
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -23,7 +25,7 @@ use crate::problems::{Code, Problem};
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The header of an answer that was given before.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The maximum length of a key, in bytes, as for a key of a call.
 const KEY_BYTES_MAX: usize = 200;
@@ -136,17 +138,18 @@ async fn answer(
             let detail = "the first request with this key has not ended; repeat it later";
             return Err(Problem::new(Code::IdempotencyInProgress, detail));
         }
-        Lookup::OtherBody => {
-            let detail = "the key was given with another body; use a new key for a new request";
-            return Err(Problem::new(Code::IdempotencyKeyReused, detail));
-        }
+        Lookup::OtherBody => return Err(other_body()),
     }
     // A request whose client leaves frees its place, so that a repetition runs.
     let reserved = Reserved {
         answers: answers.clone(),
         place: Some(place),
     };
-    let request = Request::from_parts(parts, Body::from(body));
+    let mut request = Request::from_parts(parts, Body::from(body));
+    let (key, request_hash) = (place, hash);
+    request
+        .extensions_mut()
+        .insert(Repeatable { key, request_hash });
     let response = next.run(request).await;
     reserved.keep(response).await
 }
@@ -181,6 +184,32 @@ impl<S: Sync> FromRequestParts<S> for CallKey {
         };
         key_of(parts)?.map(CallKey).ok_or_else(missing)
     }
+}
+
+/// The key of a request that may be repeated at another node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeatable {
+    /// The hash of the sender, its grants, the route and the key.
+    pub(crate) key: [u8; 32],
+    /// The hash of the body.
+    pub(crate) request_hash: [u8; 32],
+}
+
+/// The key of a request, if it has one.
+pub(crate) struct RepeatableKey(pub(crate) Option<Repeatable>);
+
+impl<S: Sync> FromRequestParts<S> for RepeatableKey {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RepeatableKey, Infallible> {
+        Ok(RepeatableKey(parts.extensions.get().copied()))
+    }
+}
+
+/// The problem of a key that another body had.
+pub(crate) fn other_body() -> Problem {
+    let detail = "the key was given with another body; use a new key for a new request";
+    Problem::new(Code::IdempotencyKeyReused, detail)
 }
 
 /// The place of a request that runs. Dropped without an answer, it is free again.

@@ -15,7 +15,9 @@ mod waiting;
 
 pub(crate) use body::{BODY_BYTES_MAX, BODY_TIME_MAX, BodyTime, Strict, StrictOrEmpty, bytes};
 pub(crate) use cursor::Cursor;
-pub(crate) use idempotency::{Answers, CallKey, run_once};
+pub(crate) use idempotency::{
+    Answers, CallKey, REPLAYED, Repeatable, RepeatableKey, other_body, run_once,
+};
 pub(crate) use ids::{CallName, InPath, call, message, request, seq, session};
 pub(crate) use params::Params;
 pub(crate) use rest::finish_body;

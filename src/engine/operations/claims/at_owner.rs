@@ -67,12 +67,8 @@ impl Executor<'_> {
         // The request of the client may be dropped at any time, such as with its connection.
         tokio::spawn(async move {
             let executor = detached.executor();
-            let sent = executor.operate_elsewhere(operation, by.clone(), owned, WITHIN);
-            let claimed = match sent.await {
-                Ok(Operated::OnRecord(it) | Operated::OnRecordBut(it, _)) => Ok(it.seq),
-                Ok(Operated::Refused(refusal)) => Err(Error::RefusedElsewhere(refusal)),
-                Err(error) => Err(error),
-            };
+            let sent = executor.record_elsewhere(operation, by.clone(), owned, WITHIN);
+            let claimed = sent.await;
             let (is_claimed, may_be_recorded) = match &claimed {
                 Ok(_) => (true, true),
                 Err(error) => (false, matches!(error, Error::Stopped { .. })),

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::super::desk::Desk;
-use super::super::operation::Executor;
+use super::super::elsewhere::forwarding::WITHIN;
+use super::super::operation::{Executor, Operation};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::fixture::RELAYED;
@@ -241,6 +242,24 @@ impl Engine {
     }
 
     async fn client(&self, key: ClaimKey, action: ClientAction, by: Actor) -> Result<Seq, Error> {
+        let recorded = self.client_here(key.clone(), action.clone(), by.clone());
+        match recorded.await {
+            // A client may report to any process of the journal.
+            Err(error) if error.is_owned() => {
+                let operation = Operation::Client { key, action };
+                let owner = Executor::Engine(self);
+                owner.record_elsewhere(operation, by, error, WITHIN).await
+            }
+            recorded => recorded,
+        }
+    }
+
+    async fn client_here(
+        &self,
+        key: ClaimKey,
+        action: ClientAction,
+        by: Actor,
+    ) -> Result<Seq, Error> {
         let now = self.inner.clock.now();
         let (session, command) = command_of(self.ledger(), key, action, now, by).await?;
         self.command(session, command).await
@@ -274,8 +293,12 @@ impl Engine {
                 claim: held.claim.clone(),
             };
             let reason = Some(PROCESS_GONE.to_owned());
-            match self.end_claim(key, reason, false, held.by.clone()).await {
+            let not_begun = false;
+            let end = ClientAction::End { reason, not_begun };
+            match self.client_here(key, end, held.by.clone()).await {
                 Ok(_) => ended += 1,
+                // Another process serves it, and may relay its connection.
+                Err(error) if error.is_owned() => {}
                 // Its lease has passed meanwhile, or its session cannot be read.
                 Err(error) => tracing::warn!(%session, %call, %error, "a claim was not ended"),
             }

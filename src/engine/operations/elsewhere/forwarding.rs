@@ -12,10 +12,10 @@ use super::wire::{Outcome, Sent};
 use crate::engine::error::Error;
 use crate::engine::serving::engine::Engine;
 use crate::ledger;
-use crate::session::{Actor, SessionId};
+use crate::session::{Actor, Seq, SessionId};
 
 /// The time for which an operation waits for the owner of its session.
-const WITHIN: Duration = Duration::from_secs(30);
+pub(in crate::engine::operations) const WITHIN: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Carries out an operation, through the session's task or, without its agent, through the
@@ -59,6 +59,22 @@ impl Executor<'_> {
                 self.operate_elsewhere(operation, by, error, WITHIN).await
             }
             done => done,
+        }
+    }
+
+    /// Sends an operation to the owner of its session, and returns its record. `owned` is the error
+    /// of the attempt here.
+    pub(in crate::engine::operations) async fn record_elsewhere(
+        &self,
+        operation: Operation,
+        by: Actor,
+        owned: Error,
+        within: Duration,
+    ) -> Result<Seq, Error> {
+        let operated = self.operate_elsewhere(operation, by, owned, within);
+        match operated.await? {
+            Operated::OnRecord(it) | Operated::OnRecordBut(it, _) => Ok(it.seq),
+            Operated::Refused(refusal) => Err(Error::RefusedElsewhere(refusal)),
         }
     }
 
