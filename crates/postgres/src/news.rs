@@ -1,9 +1,10 @@
 //! Notifications of the database, for the tasks of this process that wait for them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use crate::error::error_text;
@@ -12,80 +13,123 @@ use crate::server::{FREE, Server};
 /// The time after which a waiting task looks again, should a notification be lost.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
+/// The time after which another connection is tried, if one does not listen by then. A peer that is
+/// silent ends no statement.
+const LISTEN_WITHIN: Duration = Duration::from_secs(5);
+
 /// The notifications of the database. Only the delay of a task depends on them.
 pub(crate) struct News {
     server: Arc<Server>,
+    signals: Signals,
+    listening: Arc<Mutex<Listening>>,
+}
+
+/// The senders of the notifications.
+#[derive(Clone, Default)]
+struct Signals {
     /// Changes with each notification.
     any: Arc<watch::Sender<()>>,
     /// The number of notifications that sessions are free.
     free: Arc<watch::Sender<u64>>,
-    listening: Mutex<Option<Client>>,
+}
+
+/// The state of the connection that listens.
+#[derive(Default)]
+enum Listening {
+    #[default]
+    Never,
+    /// A task opens the connection, and no other does meanwhile.
+    Opening,
+    On(Client),
+    /// The last attempt failed, which the log has.
+    Failed,
+}
+
+impl Signals {
+    fn send(&self, content: &str) {
+        self.any.send_replace(());
+        if content == FREE {
+            self.free.send_modify(|it| *it += 1);
+        }
+    }
 }
 
 impl News {
     pub(crate) fn new(server: Arc<Server>) -> Self {
         Self {
             server,
-            any: Arc::default(),
-            free: Arc::default(),
-            listening: Mutex::default(),
+            signals: Signals::default(),
+            listening: Arc::default(),
         }
     }
 
     /// Returns the receiver of all notifications. It must exist before the caller looks.
     pub(crate) fn any(&self) -> watch::Receiver<()> {
-        self.any.subscribe()
+        self.signals.any.subscribe()
     }
 
     /// Waits until the number of notifications about free sessions is not the one that was seen, or
     /// for a while. Returns the number.
     pub(crate) async fn free_after(&self, seen: u64) -> u64 {
-        self.listen().await;
-        let mut free = self.free.subscribe();
+        self.listen();
+        let mut free = self.signals.free.subscribe();
         let news = free.wait_for(|it| *it != seen);
-        let _ = tokio::time::timeout(LOOK_AFTER, news).await;
+        let _ = timeout(LOOK_AFTER, news).await;
         *free.borrow()
     }
 
     /// Waits for a notification, or for a while. Without a connection that listens, the database is
     /// asked again after that while.
     pub(crate) async fn wait(&self, news: &mut watch::Receiver<()>) {
-        self.listen().await;
+        self.listen();
         // The sender lives as long as `self`.
-        let _ = tokio::time::timeout(LOOK_AFTER, news.changed()).await;
+        let _ = timeout(LOOK_AFTER, news.changed()).await;
     }
 
-    /// Listens for notifications, if no connection does.
-    async fn listen(&self) {
-        let mut listening = self.listening.lock().await;
-        if listening.as_ref().is_some_and(|it| !it.is_closed()) {
-            return;
-        }
-        let (any, free) = (Arc::clone(&self.any), Arc::clone(&self.free));
-        let connected = self.server.connect(move |content| {
-            any.send_replace(());
-            if content == FREE {
-                free.send_modify(|it| *it += 1);
-            }
-        });
-        let listen = format!("LISTEN \"{}\"", self.server.address.channel());
-        let client = match connected.await {
-            Ok(client) => client.batch_execute(&listen).await.map(|()| client),
-            Err(error) => Err(error),
+    /// Opens a connection that listens, unless there is one. The caller does not wait for it.
+    fn listen(&self) {
+        let mut listening = locked(&self.listening);
+        let was_told = match &*listening {
+            Listening::Opening => return,
+            Listening::On(client) if !client.is_closed() => return,
+            Listening::On(_) | Listening::Never => false,
+            Listening::Failed => true,
         };
-        match client {
-            Ok(client) => {
-                *listening = Some(client);
-                // Something may have come before the connection listened.
-                self.any.send_replace(());
-                self.free.send_modify(|it| *it += 1);
-            }
-            Err(error) => {
-                tracing::warn!(
-                    error = error_text(&error),
-                    "no notifications; the database is polled"
-                );
-            }
-        }
+        *listening = Listening::Opening;
+        let (server, signals) = (Arc::clone(&self.server), self.signals.clone());
+        let state = Arc::clone(&self.listening);
+        drop(self.server.spawn(async move {
+            let opened = timeout(LISTEN_WITHIN, open(&server, &signals)).await;
+            let opened = match opened {
+                Ok(Ok(client)) => Ok(client),
+                Ok(Err(error)) => Err(error_text(&error)),
+                Err(_) => Err(format!("no reply within {LISTEN_WITHIN:?}")),
+            };
+            *locked(&state) = match opened {
+                Ok(client) => Listening::On(client),
+                Err(error) => {
+                    if !was_told {
+                        tracing::warn!(error, "no notifications; the database is polled");
+                    }
+                    Listening::Failed
+                }
+            };
+        }));
     }
+}
+
+fn locked(listening: &Mutex<Listening>) -> MutexGuard<'_, Listening> {
+    // Each change is one assignment, so a panic elsewhere leaves a whole state.
+    listening.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a connection that listens for notifications.
+async fn open(server: &Server, signals: &Signals) -> Result<Client, tokio_postgres::Error> {
+    let heard = signals.clone();
+    let client = server.connect(move |content| heard.send(content)).await?;
+    let listen = format!("LISTEN \"{}\"", server.address.channel());
+    client.batch_execute(&listen).await?;
+    // Something may have come before the connection listened.
+    signals.send(FREE);
+    Ok(client)
 }

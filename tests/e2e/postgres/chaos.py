@@ -2,19 +2,21 @@
 
 The load never stops while faults strike: sessions are opened, calls made, approved and read at
 nodes at random, and tools run. The faults are those of `faults.py`, one a round: a node is killed,
-stopped beyond its lease, or cut from the database in one direction or both; the postmaster is
-killed; a synchronous standby is promoted. Beside them connections are lost all the time
-(`weather.py`). Then the nodes become quiet, and in the end:
+stopped beyond its lease, also while approvals arrive there, or cut from the database in one
+direction or both; the replies to a takeover are lost; the postmaster is killed; a synchronous
+standby is promoted. Beside them connections are lost all the time (`weather.py`). Then the nodes
+become quiet, and in the end:
 
 * all that was acknowledged is on record, and each session is one sequence (`checker.py`);
-* the tools noted no run that is not on record, and none twice that is not repeatable;
+* the tools noted no run that is not on record, none twice that is not repeatable, and none that a
+  node began when another one had taken its session over;
 * each approved call has run, and each call has ended;
 * a lost node's approvals are taken, and its calls go on, at another one within 5 s, with a lease of
   3 s;
 * every session replays, and the journal verifies;
 * violations that are planted into this evidence are found (`plants.py`).
 
-    chaos.py PROGRAM [--rounds 5] [--seed 1] [--first 0]
+    chaos.py PROGRAM [--rounds 6] [--seed 1] [--first 0]
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ def play(options: argparse.Namespace, scene: Scene, keeper: Keeper, load: Load) 
     return played
 
 
-def evidence_of(directory: pathlib.Path, node: Node, address: str, load: Load) -> Evidence:
+def evidence_of(
+    directory: pathlib.Path, node: Node, address: str, load: Load, scene: Scene
+) -> Evidence:
     """Exports the journal, and reads what the tools noted."""
     export = directory / "export.jsonl"
     export.unlink(missing_ok=True)
@@ -93,14 +97,17 @@ def evidence_of(directory: pathlib.Path, node: Node, address: str, load: Load) -
     assert done.returncode == 0, done.stdout + done.stderr
     witness = Witness.read(directory / "witness")
     reads = dict(load.shown)
-    return Evidence(Journal.read(export), list(load.history.items), witness, reads)
+    operations = list(load.history.items)
+    return Evidence(Journal.read(export), operations, witness, reads, list(scene.continued))
 
 
-def settled(directory: pathlib.Path, node: Node, address: str, load: Load) -> Evidence:
+def settled(
+    directory: pathlib.Path, node: Node, address: str, load: Load, scene: Scene
+) -> Evidence:
     """Waits until all calls have ended. Returns the evidence, also if some have not."""
     until = time.monotonic() + END_S
     while True:
-        evidence = evidence_of(directory, node, address, load)
+        evidence = evidence_of(directory, node, address, load, scene)
         violations = check(evidence)
         is_open = any(it.startswith("open:") for it in violations)
         if not is_open or until < time.monotonic():
@@ -146,7 +153,7 @@ def main() -> None:
     """Plays the rounds, and checks what is left."""
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first round")
     parser.add_argument("--keep", type=pathlib.Path, help="where the evidence of a failure goes")
@@ -195,13 +202,13 @@ def run(options: argparse.Namespace, directory: pathlib.Path) -> list[str]:
         workers: list[Callable[[Client], None]] = [functools.partial(work, witness)] * WORKERS
         load = Load(nodes, history, TOOLS, options.seed, workers)
         client = Client(nodes, history, options.seed * 1000 + 999)
-        scene = Scene(nodes, proxies, pair, client, random.Random(options.seed))
+        scene = Scene(nodes, proxies, pair, client, random.Random(options.seed), witness)
         try:
             played = play(options, scene, keeper, load)
             weather.close()
             load.quiet()
             address = address_of(pair.primary.port)
-            evidence = settled(directory, nodes[0], address, load)
+            evidence = settled(directory, nodes[0], address, load, scene)
         finally:
             history.write()
             load.close()

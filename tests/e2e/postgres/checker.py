@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import collections
 import dataclasses
+import datetime
 import hashlib
 import json
 import pathlib
@@ -16,9 +17,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from history import Operation
-from witness import NOT_REPEATABLE, Witness
+from witness import NOT_REPEATABLE, TICK_S, Witness
 
 NO_HASH = "0" * 64
+
+# A node may be stopped between its look at its lease and the start of a tool, which then begins as
+# soon as the node goes on. No lease prevents that. So many runs of one stop are excused that begin
+# within this time, in seconds: one for each thread that starts tools.
+JUST_S = 0.02
+JUST_RUNS = 2
 
 Record = dict[str, Any]
 
@@ -70,6 +77,8 @@ class Evidence:
     witness: Witness
     reads: dict[tuple[str, int], str]
     """Records that readers were shown, by session and seq, as canonical JSON."""
+    continued: list[float] = dataclasses.field(default_factory=list)
+    """When nodes that had been stopped went on, in seconds since 1970."""
 
 
 def hash_of(line: bytes) -> str:
@@ -82,6 +91,7 @@ def check(evidence: Evidence) -> list[str]:
     found = list(chains(evidence.journal))
     records = {session: evidence.journal.records(session) for session in evidence.journal.lines}
     found += acknowledgements(evidence.operations, records)
+    found += refusals(evidence.operations, records)
     found += order(evidence.operations)
     calls: list[Call] = []
     for session, of_session in records.items():
@@ -90,6 +100,7 @@ def check(evidence: Evidence) -> list[str]:
         except KeyError as missing:
             found.append(f"reference: {session}: a record names {missing}, which is not there")
     found += runs(calls, evidence.witness)
+    found += late(records, calls, evidence)
     found += ends(calls)
     for (session, seq), shown in evidence.reads.items():
         stored = at(records, session, seq)
@@ -128,6 +139,20 @@ def acknowledgements(
             keys = [r for r in records.get(session, []) if r["body"].get("key") == order]
             if len(keys) > 1:
                 yield f"twice: {order} was recorded {len(keys)} times in {session}"
+
+
+def refusals(operations: list[Operation], records: dict[str, list[Record]]) -> Iterator[str]:
+    """Checks that what was refused because another node has the session was not recorded."""
+    for it in operations:
+        if it.refused is not None and it.kind == "call":
+            of_session = records.get(it.request["session"], [])
+            if any(r["body"].get("key") == it.request["order"] for r in of_session):
+                yield f"refused: {it} is on record"
+        if it.refused is not None and it.kind == "answer":
+            name = it.request["body"].get("reason")
+            of_session = records.get(it.request["session"], [])
+            if name and any(r["body"].get("reason") == name for r in of_session):
+                yield f"refused: {it} is on record"
 
 
 def seq_of(it: Operation) -> int:
@@ -251,6 +276,47 @@ def runs(calls: list[Call], witness: Witness) -> Iterator[str]:
                 yield f"unrecorded: {call} has a result and did not run to its end"
             if call.response != {"order": order}:
                 yield f"result: {call} has the result of another run"
+
+
+def late(records: dict[str, list[Record]], calls: list[Call], evidence: Evidence) -> Iterator[str]:
+    """Checks that no node started a tool when another one had taken its session over.
+
+    A takeover is on record as the end of the node that the session had before. All run on one
+    machine, so its clock has the times of both.
+    """
+    excused: collections.Counter[float] = collections.Counter()
+    for call in calls:
+        of_session = records[call.session]
+        for begun in evidence.witness.times.get(call.order, []):
+            gone = taken_over(of_session, call, begun)
+            if gone is None:
+                continue
+            before = [it for it in evidence.continued if it - TICK_S <= begun <= it + JUST_S]
+            if before:
+                excused[before[0]] += 1
+            if not before or excused[before[0]] > JUST_RUNS:
+                after_ms = (begun - time_of(gone)) * 1000
+                seq = gone["seq"]
+                yield f"late: {call} began {after_ms:.0f} ms after the takeover of record {seq}"
+
+
+def taken_over(records: list[Record], call: Call, begun: float) -> Record | None:
+    """Returns the record of the takeover before which a run should have begun, if there is one."""
+    gone = None
+    for record in records[call.seq :]:
+        # The program was started at any time of its tick.
+        if time_of(record) >= begun + TICK_S:
+            break
+        if record["kind"] == "call_started" and record["body"]["call"] == call.seq:
+            gone = None
+        elif record["kind"] == "runner_detached" and time_of(record) < begun:
+            gone = gone or record
+    return gone
+
+
+def time_of(record: Record) -> float:
+    """Returns the time of a record, in seconds since 1970."""
+    return datetime.datetime.fromisoformat(record["at"]).timestamp()
 
 
 def ends(calls: list[Call]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import uuid
 from typing import Any
 
 from history import Client
+from witness import UNTIMED
 
 LEASE_MS = 2000
 
@@ -51,7 +52,7 @@ def work(witness: pathlib.Path, client: Client) -> None:
         client.history.surprise(f"POST /v1/claims: {told}")
         return
     claimed: dict[str, Any] = told[1]
-    note(witness, "begin", claimed["args"]["order"])
+    note(witness, f"begin {UNTIMED}", claimed["args"]["order"])
     time.sleep(client.random.uniform(0, RUN_S))
     if client.random.random() < LOST:
         return

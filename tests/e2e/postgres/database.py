@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from typing import Any
 
 # An expired limit is a failure of the script, so it is long, in seconds.
@@ -99,6 +100,30 @@ class Database:
         """Runs a statement of SQL, and returns what it found."""
         options = ["-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER]
         return self.run("psql", *options, "-d", "postgres", "-c", statement)
+
+    @contextlib.contextmanager
+    def locking(self, statement: str) -> Iterator[int]:
+        """Holds the locks of a statement until the end of the block. Gives the id of its process.
+
+        The statement returns no rows.
+        """
+        options = ["-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER]
+        with subprocess.Popen(
+            [self.programs / "psql", *options, "-d", "postgres"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            **self.options(),
+        ) as holding:
+            assert holding.stdin is not None
+            assert holding.stdout is not None
+            holding.stdin.write(f"BEGIN; {statement}; SELECT pg_backend_pid();\n")
+            holding.stdin.flush()
+            try:
+                yield int(holding.stdout.readline())
+            finally:
+                holding.stdin.close()
+                holding.wait(PATIENCE_S)
 
     def make(self) -> None:
         """Makes an empty cluster."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import pathlib
 import random
 import signal
 import time
 from collections.abc import Callable
+from concurrent import futures
 
 from database import Pair
 from history import Client
@@ -24,13 +26,38 @@ RUN_S = 0.3
 LONGER_S = 1.0
 
 # The time for which nodes hear nothing of the database. They keep their leases.
-UNHEARD_S = 1.4
+UNHEARD_S = 0.3
+
+# The time within which a node claims the sessions of a lost one, in seconds, and how often the
+# database is asked for that.
+CLAIMED_S = 3 * LEASE_S
+LOOK_S = 0.02
+
+# The calls that are approved at a node when it is stopped, and the threads that make them.
+APPROVED = 60
+PREPARING = 8
+
+# The node is stopped when less than so many runs have begun, and how often that is looked at, in
+# seconds.
+BEGUN = 10
+BEGUN_S = 0.002
 
 # How much shorter than a lease a fault may be that is about as long, in seconds.
 SHORTER_S = 1.0
 
 # The longest time in which the old primary of a promotion still has its clients, in seconds.
 BOTH_S = 1.0
+
+
+# Locks a session.
+HEAD = "DO $$BEGIN PERFORM FROM recount.head WHERE session = '{session}' FOR UPDATE; END$$"
+
+# The number of claims that wait for the locks of a process. Nothing else waits for a session whose
+# node is lost.
+CLAIMING = """\
+SELECT count(*) FROM pg_stat_activity
+WHERE pg_blocking_pids(pid) @> ARRAY[{holder}]\
+"""
 
 
 @dataclasses.dataclass
@@ -43,7 +70,21 @@ class Scene:
     pair: Pair
     client: Client
     random: random.Random
+    witness: pathlib.Path
     takeovers: list[float] = dataclasses.field(default_factory=list)
+    continued: list[float] = dataclasses.field(default_factory=list)
+    """When nodes that had been stopped went on, in seconds since 1970."""
+
+    def stop(self, node: Node) -> None:
+        """Stops the process of a node, if it has one."""
+        if node.process is not None:
+            node.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self, node: Node) -> None:
+        """Lets a stopped process go on."""
+        self.continued.append(time.time())
+        if node.process is not None:
+            node.process.send_signal(signal.SIGCONT)
 
 
 def lost(scene: Scene, lose: Callable[[Node], None], heal: Callable[[Node], None]) -> None:
@@ -95,22 +136,53 @@ def kill(scene: Scene) -> None:
 
 def stop(scene: Scene) -> None:
     """Stops a node beyond its lease. It goes on with what it believes to own."""
-
-    def send(node: Node, what: signal.Signals) -> None:
-        if node.process is not None:
-            node.process.send_signal(what)
-
-    lost(scene, lambda it: send(it, signal.SIGSTOP), lambda it: send(it, signal.SIGCONT))
+    lost(scene, scene.stop, scene.go_on)
 
 
 def stop_shortly(scene: Scene) -> None:
     """Stops a node for about as long as its lease."""
     victim = scene.random.choice(scene.nodes)
     with victim.guard:
-        if victim.process is not None:
-            victim.process.send_signal(signal.SIGSTOP)
-            time.sleep(LEASE_S + scene.random.uniform(-SHORTER_S, SHORTER_S / 2))
-            victim.process.send_signal(signal.SIGCONT)
+        scene.stop(victim)
+        time.sleep(LEASE_S + scene.random.uniform(-SHORTER_S, SHORTER_S / 2))
+        scene.go_on(victim)
+
+
+def stop_approving(scene: Scene) -> None:
+    """Stops a node beyond its lease while approvals of many calls arrive there.
+
+    It goes on with tools that it was about to start, and others have taken the sessions over.
+    """
+    victim, before = scene.random.choice(scene.nodes), scene.random.randrange(1, BEGUN)
+    seeds = [scene.random.getrandbits(32) for _ in range(APPROVED)]
+    clients = [Client(scene.nodes, scene.client.history, it) for it in seeds]
+    # It waits for the answers that are given.
+    with futures.ThreadPoolExecutor(APPROVED) as approving:
+        with futures.ThreadPoolExecutor(PREPARING) as preparing:
+            waiting = list(preparing.map(lambda it: asked(it, victim), clients))
+        with victim.guard:
+            victim.is_left_alone = True
+            noted = scene.witness.stat().st_size
+            for client, request in zip(clients, waiting, strict=True):
+                approving.submit(answer, client, request, {"confirmed": True}, [victim])
+            while scene.witness.read_bytes()[noted:].count(b"begin") < before:
+                time.sleep(BEGUN_S)
+            scene.stop(victim)
+            time.sleep(LEASE_S + scene.random.uniform(LONGER_S / 2, LONGER_S))
+            scene.go_on(victim)
+        victim.is_left_alone = False
+    with futures.ThreadPoolExecutor(PREPARING) as ending:
+        places = [(str(it["session"]), int(str(it["call"]))) for it in waiting]
+        ends = ending.map(lambda it, at: until_end(it, at[0], at[1], scene.nodes), clients, places)
+        assert len(list(ends)) == APPROVED
+
+
+def asked(client: Client, node: Node) -> dict[str, object]:
+    """Returns the request of a new gated call at a node."""
+    session = open_session(client, [node])
+    assert session, "no session could be opened"
+    assert make_call(client, session, "sign", [node]), "no call could be made"
+    return pending(client, session, [node])
 
 
 def kill_two(scene: Scene) -> None:
@@ -136,9 +208,14 @@ def kill_unheard(scene: Scene) -> None:
             guards.enter_context(node.guard)
         victim.kill()
         victim.is_left_alone = True
-        time.sleep(LEASE_S - scene.random.uniform(0.3, 1.0))
-        for node in others:
-            scene.proxies[node.name].hold(to_server=False, to_client=True)
+        # A claim waits for the lock, so that its reply is lost and not the claim.
+        with scene.pair.primary.locking(HEAD.format(session=running)) as holder:
+            until = time.monotonic() + CLAIMED_S
+            while scene.pair.primary.query(CLAIMING.format(holder=holder)) == "0":
+                assert time.monotonic() < until, "no node claims the sessions of a lost one"
+                time.sleep(LOOK_S)
+            for node in others:
+                scene.proxies[node.name].hold(to_server=False, to_client=True)
         time.sleep(UNHEARD_S)
         for node in others:
             scene.proxies[node.name].reset()
@@ -215,8 +292,9 @@ def switch(scene: Scene, both: float) -> None:
 
 # One of each row is played in turn.
 FAULTS: list[list[Callable[[Scene], None]]] = [
-    [kill, kill_two, kill_unheard],
+    [kill_unheard, kill, kill_two],
     [stop, stop_shortly],
+    [stop_approving],
     [cut_both, cut_to_server, cut_to_client],
     [postmaster, outage],
     [promote, promote_beside],

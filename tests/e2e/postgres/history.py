@@ -25,6 +25,10 @@ RESPONSE_S = 8
 # The pause before an operation is sent again, in seconds.
 AGAIN_S = 0.05
 
+# The share of the operations that are given up when all their tries were refused like that. The
+# others are sent again.
+LEFT = 0.5
+
 # An operation is given up after this time: its node, or the database, was to be back by then.
 GIVE_UP_S = 45
 
@@ -45,6 +49,8 @@ class Operation:
     """When it was acknowledged. Without it, the outcome is unknown."""
     answer: dict[str, Any] = dataclasses.field(default_factory=dict)
     tries: int = 0
+    refused: str | None = None
+    """The code by which every try said that nothing was recorded, if it was given up then."""
 
 
 class History:
@@ -136,13 +142,14 @@ class Client:
         false if the operation was given up, or is not possible any more, as the codes of `refused`
         say.
         """
-        until = time.monotonic() + GIVE_UP_S
+        until, may_be_recorded = time.monotonic() + GIVE_UP_S, False
         while time.monotonic() < until:
             operation.tries += 1
             is_split = self.history.is_split.is_set()
             told = self.ask(self.random.choice(nodes or self.nodes), "POST", path, body, key)
             if told is None or told[0] >= 500 or told[0] == 429 or (is_split and told[0] == 404):
                 self.history.refusal(told)
+                may_be_recorded = True
                 time.sleep(AGAIN_S)
                 continue
             status, answer = told
@@ -155,6 +162,9 @@ class Client:
                 self.history.surprise(f"{path} {body}: {told}")
                 return False
             self.history.refusal(told)
+            if not may_be_recorded and self.random.random() < LEFT:
+                operation.refused = answer["code"]
+                return False
             time.sleep(AGAIN_S)
         self.history.surprise(f"given up after {operation.tries} tries: {path} {body}: {told}")
         return False

@@ -187,7 +187,9 @@ def answer_request(
     if waiting["about"] == "in_doubt":
         body = client.random.choice(IN_DOUBT)
     else:
-        body = {"confirmed": client.random.randrange(DENIED_ONE_OF) != 0}
+        # The reason tells this answer from one of another person.
+        reason = f"{client.random.getrandbits(64):x}"
+        body = {"confirmed": client.random.randrange(DENIED_ONE_OF) != 0, "reason": reason}
     answer(client, waiting, body, nodes)
 
 
