@@ -24,7 +24,7 @@ pub enum Error {
     Refused(Rejection),
     /// A rule rejected the command at the process that owns the session.
     #[error("{}", _0.text)]
-    RefusedElsewhere(Refusal),
+    RefusedElsewhere(Box<Refusal>),
     /// A legal hold was not placed or not released.
     #[error(transparent)]
     HoldRefused(#[from] ledger::HoldRefusal),

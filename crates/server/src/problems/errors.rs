@@ -18,7 +18,7 @@ impl From<engine::Error> for Problem {
         };
         let code = match error {
             engine::Error::Refused(rejection) => Code::of_refusal(rejection.code()),
-            engine::Error::RefusedElsewhere(refusal) => return refusal.into(),
+            engine::Error::RefusedElsewhere(refusal) => return (*refusal).into(),
             engine::Error::HoldRefused(refusal) => Code::of_refusal(refusal.code()),
             engine::Error::Ledger(error) => return error.into(),
             engine::Error::Connect(_) | engine::Error::NotConnected { .. } => Code::NotConnected,

@@ -128,7 +128,7 @@ impl Engine {
                 }
                 None => Reply::Error(bad(&rejection.to_string())),
             }),
-            Err(Error::RefusedElsewhere(refusal)) => Ok(Reply::Refused(refusal)),
+            Err(Error::RefusedElsewhere(refusal)) => Ok(Reply::Refused(*refusal)),
             Err(error) => Err(error.into()),
         }
     }

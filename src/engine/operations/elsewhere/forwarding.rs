@@ -74,7 +74,7 @@ impl Executor<'_> {
         let operated = self.operate_elsewhere(operation, by, owned, within);
         match operated.await? {
             Operated::OnRecord(it) | Operated::OnRecordBut(it, _) => Ok(it.seq),
-            Operated::Refused(refusal) => Err(Error::RefusedElsewhere(refusal)),
+            Operated::Refused(refusal) => Err(Error::RefusedElsewhere(Box::new(refusal))),
         }
     }
 

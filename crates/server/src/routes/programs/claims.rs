@@ -187,7 +187,7 @@ async fn claim_one(
             ));
         }
         Err(Error::Refused(rejection)) => rejection,
-        Err(Error::RefusedElsewhere(refusal)) => return Err(refusal.into()),
+        Err(Error::RefusedElsewhere(refusal)) => return Err((*refusal).into()),
         Err(error) => return Err(error.into()),
     };
     Err(Refusal::of(caller.ledger(), session, &refusal).await.into())
