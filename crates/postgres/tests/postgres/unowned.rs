@@ -143,7 +143,8 @@ async fn streams_released_under_older_tables_are_found() {
     a.close().await.unwrap();
     let client = place.client().await;
     let older = "UPDATE head SET owner = NULL; UPDATE format SET version = 1;
-         DROP TABLE opening; DROP INDEX head_owned; CREATE INDEX work_flagged ON work (session) WHERE flags <> 0";
+         DROP TABLE opening; ALTER TABLE node DROP COLUMN applied; DROP INDEX head_owned;
+         CREATE INDEX work_flagged ON work (session) WHERE flags <> 0";
     client.batch_execute(older).await.unwrap();
     let b = place.node("b");
     assert_eq!(found(&b, None, 9).await, [needing]);
