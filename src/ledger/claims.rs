@@ -83,8 +83,8 @@ impl ClaimedCall {
 /// Returns the time from which a client may claim an open item of these kinds. `None`: not before
 /// its session records something.
 ///
-/// No task notices the end of a lease or the time of a retry in a session that nothing serves. So an
-/// item whose deadline has passed is to be tried, too.
+/// No task notices the end of a lease or the time of a retry in a session that nothing serves. So
+/// an item whose deadline has passed is to be tried, too.
 pub(crate) fn claimable_from(item: &OpenItem) -> Option<Timestamp> {
     if item.kind == OpenKind::Claimable.as_str() {
         return Some(Timestamp(i64::MIN));

@@ -4,8 +4,7 @@
 //! engine. It decides nothing about a session or a request.
 //!
 //! Read `command` and `service` first: the start and the end of the service, then `start`.
-//! `greeting` is what it prints, and `state_lock` keeps a second service
-//! from the files of a node. `listening` has the sockets and their encryption, `gateway` the
+//! `greeting` is what it prints. `listening` has the sockets and their encryption, `gateway` the
 //! gateway for live clients, `agents` the agents with their MCP servers, `key_store` the keys of
 //! sealed sessions, `notify` the sinks, `behind` the other tasks that follow the journal, and
 //! `secret_file` the files that must be private. `options` overrides the configuration, and
@@ -29,7 +28,6 @@ mod reload;
 mod secret_file;
 mod service;
 mod start;
-mod state_lock;
 mod token;
 mod token_file;
 

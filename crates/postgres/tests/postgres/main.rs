@@ -18,6 +18,7 @@ mod forwarding;
 mod holds;
 mod news;
 mod nodes;
+mod openings;
 mod outcomes;
 mod pauses;
 mod pinned;

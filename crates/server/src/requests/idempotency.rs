@@ -1,9 +1,9 @@
 //! `Idempotency-Key`: a repeated POST gets the first answer.
 //!
-//! The table is in memory and bounded. After a restart, at another node, or once an entry is gone, a
-//! repeated request runs again. The journal makes that harmless for answers and claims: the first
-//! answer counts, and a claim id is used once. A route whose repetition would do harm gets the key
-//! as [`Repeatable`].
+//! The table is in memory and bounded. After a restart, at another node, or once an entry is gone,
+//! a repeated request runs again. The journal makes that harmless for answers and claims: the
+//! first answer counts, and a claim id is used once. A route whose repetition would do harm gets
+//! the key as [`Repeatable`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;

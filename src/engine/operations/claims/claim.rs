@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::super::operation::Executor;
 use super::claiming::{ClaimRequest, claim_of};
-use super::offers::{Offer, Offers};
 use crate::engine::admission::opened_arguments::opened;
 use crate::engine::effects::given::{confirmation_of, given};
 use crate::engine::error::Error;
+use crate::engine::inputs::offers::{Known, Offer, Offers};
 use crate::ledger::{self, ClaimedCall};
 use crate::session::{Actor, ClaimRejection, Rejection, Seq, SessionId, Timestamp};
 
@@ -99,14 +99,15 @@ impl Executor<'_> {
 
     /// True if the client can run the call. False for a sealed session without its key.
     async fn can_run(&self, offer: &Offer, request: &ClaimRequest) -> Result<bool, Error> {
-        let Some(tool) = offer.tool_within(self.ledger(), request).await? else {
+        let known = offer.known(self.ledger()).await?;
+        let Some(tool) = known.and_then(|it| tool_within(it, request)) else {
             return Ok(false);
         };
         if !offer.may_be_of_any_tool() {
             return Ok(true);
         }
         let session = self.folded(offer.call().0).await?;
-        let declared = session.terms.catalog.tools.get(&tool);
+        let declared = session.terms.catalog.tools.get(tool);
         Ok(declared.is_some_and(|it| it.kind.runs_at_client()))
     }
 
@@ -177,20 +178,31 @@ fn is_of_session(error: &Error) -> bool {
     }
 }
 
+/// Returns the tool of the call if it is in the scope of the request.
+fn tool_within<'k>(known: &'k Known, request: &ClaimRequest) -> Option<&'k String> {
+    let is_served = request.agents.is_empty() || request.agents.contains(&known.agent);
+    let mut labels = request.labels.iter();
+    let is_labelled = labels.all(|(key, value)| known.labels.get(key) == Some(value));
+    let tool = known.tool.as_ref()?;
+    let is_run = request.tools.is_empty() || request.tools.contains(tool);
+    (is_served && is_labelled && is_run).then_some(tool)
+}
+
 /// True if another client or the session was faster, so that the next call is tried.
 fn is_taken(error: &Error) -> bool {
-    match error {
+    if let Error::RefusedElsewhere(refusal) = error {
+        return TAKEN.contains(&refusal.code.as_str());
+    }
+    matches!(
+        error,
         Error::Refused(
             Rejection::Claim(
                 ClaimRejection::AlreadyClaimed { .. }
-                | ClaimRejection::NotReady { .. }
-                | ClaimRejection::NotForClients { .. }
-                | ClaimRejection::StaleAttempt { .. },
-            )
-            | Rejection::CallSettled { .. }
-            | Rejection::SessionClosed,
-        ) => true,
-        Error::RefusedElsewhere(refusal) => TAKEN.contains(&refusal.code.as_str()),
-        _ => false,
-    }
+                    | ClaimRejection::NotReady { .. }
+                    | ClaimRejection::NotForClients { .. }
+                    | ClaimRejection::StaleAttempt { .. },
+            ) | Rejection::CallSettled { .. }
+                | Rejection::SessionClosed
+        )
+    )
 }

@@ -8,10 +8,10 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use super::start::make_private;
 use crate::config::Config;
 use crate::failures::{Failure, IN_USE};
 use crate::journal::{Location, PATIENCE, RETRY_OPEN};
+use crate::serve::start::make_private;
 use recount_telling::shown;
 
 /// The name of the file in the directory of the state. It has the id of the process that holds it.
@@ -21,13 +21,13 @@ const LOCK: &str = "LOCK";
 const PID_BYTES_MAX: u64 = 20;
 
 /// The lock of the state, until it is dropped or the process has ended.
-pub(super) struct StateLock {
+pub(in crate::serve) struct StateLock {
     _file: Option<File>,
 }
 
 /// Locks the state of a node. It waits for a service that ends. Without a database there is nothing
 /// to lock.
-pub(super) async fn take(config: &Config) -> Result<StateLock, Failure> {
+pub(in crate::serve) async fn take(config: &Config) -> Result<StateLock, Failure> {
     if let Location::Path(_) = config.journal() {
         return Ok(StateLock { _file: None });
     }

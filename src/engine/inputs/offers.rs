@@ -1,7 +1,7 @@
 //! The calls that clients may claim, listed once for all workers of a process.
 //!
-//! A record can wake hundreds of waiting workers. One listing serves all of them, and the parts of a
-//! call that never change are read once.
+//! A record can wake hundreds of waiting workers. One listing serves all of them, and the parts of
+//! a call that never change are read once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,6 @@ use recount_journal::OpenItem;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::claiming::ClaimRequest;
 use crate::engine::error::Error;
 use crate::ledger::{self, Ledger, claimable_from};
 use crate::session::{OpenKind, Seq, SessionId, Timestamp};
@@ -22,7 +21,7 @@ use crate::session::{OpenKind, Seq, SessionId, Timestamp};
 const LEFT_FOR: Duration = Duration::from_secs(10);
 
 /// A call, by its session and its record.
-pub(super) type CallOf = (SessionId, Seq);
+pub(in crate::engine) type CallOf = (SessionId, Seq);
 
 /// The calls that clients may claim.
 #[derive(Default)]
@@ -34,7 +33,7 @@ pub(in crate::engine) struct Offers {
 }
 
 /// The offers, oldest first.
-pub(super) type Listed = Arc<[Arc<Offer>]>;
+pub(in crate::engine) type Listed = Arc<[Arc<Offer>]>;
 
 #[derive(Default)]
 struct Listing {
@@ -52,23 +51,23 @@ struct Elsewhere {
 }
 
 /// An open item that a client may claim.
-pub(super) struct Offer {
-    pub(super) item: OpenItem,
+pub(in crate::engine) struct Offer {
+    pub(in crate::engine) item: OpenItem,
     /// The time from which it may be claimed.
-    pub(super) from: Timestamp,
+    pub(in crate::engine) from: Timestamp,
     known: OnceCell<Option<Known>>,
 }
 
 /// The parts of a call that never change.
-struct Known {
-    agent: String,
-    labels: BTreeMap<String, String>,
-    tool: Option<String>,
+pub(in crate::engine) struct Known {
+    pub(in crate::engine) agent: String,
+    pub(in crate::engine) labels: BTreeMap<String, String>,
+    pub(in crate::engine) tool: Option<String>,
 }
 
 impl Offers {
     /// Lists the offers. The listing began after this request for it.
-    pub(super) async fn list(&self, ledger: &Ledger) -> Result<Listed, Error> {
+    pub(in crate::engine) async fn list(&self, ledger: &Ledger) -> Result<Listed, Error> {
         let begun = self.begun.load(Ordering::SeqCst);
         let mut newest = self.newest.lock().await;
         // Another worker listed them while this one waited for the lock.
@@ -96,7 +95,7 @@ impl Offers {
 
     /// Notes that a worker claims a call at the owner of its session. `None` if another worker of
     /// this process does, or if the owner has not answered a moment ago.
-    pub(super) fn begin_elsewhere(self: &Arc<Self>, call: CallOf) -> Option<UnderWay> {
+    pub(in crate::engine) fn begin_elsewhere(self: &Arc<Self>, call: CallOf) -> Option<UnderWay> {
         let mut elsewhere = self.elsewhere();
         let now = Instant::now();
         elsewhere.left.retain(|_, until| now < *until);
@@ -115,14 +114,14 @@ impl Offers {
 }
 
 /// A claim that is under way at the owner of its session.
-pub(super) struct UnderWay {
+pub(in crate::engine) struct UnderWay {
     offers: Arc<Offers>,
     call: CallOf,
 }
 
 impl UnderWay {
     /// Notes that the owner has not answered.
-    pub(super) fn leave(self) {
+    pub(in crate::engine) fn leave(self) {
         let until = Instant::now() + LEFT_FOR;
         self.offers.elsewhere().left.insert(self.call, until);
     }
@@ -147,31 +146,26 @@ impl Offer {
         }
     }
 
-    pub(super) fn call(&self) -> CallOf {
+    pub(in crate::engine) fn call(&self) -> CallOf {
         call_of(&self.item)
     }
 
     /// True if a tool that clients do not run may have the call.
-    pub(super) fn may_be_of_any_tool(&self) -> bool {
+    pub(in crate::engine) fn may_be_of_any_tool(&self) -> bool {
         self.item.kind == OpenKind::Ready.as_str()
     }
 
-    /// Returns the tool of the call if it is in the scope of the request. `None` for a sealed
-    /// session without its key.
-    pub(super) async fn tool_within(
-        &self,
-        ledger: &Ledger,
-        request: &ClaimRequest,
-    ) -> Result<Option<String>, Error> {
+    /// Returns the parts of the call that never change. `None` for a sealed session without its
+    /// key.
+    pub(in crate::engine) async fn known(&self, ledger: &Ledger) -> Result<Option<&Known>, Error> {
         let known = self
             .known
             .get_or_try_init(|| Known::of(ledger, self.call()));
-        let known = match known.await {
+        match known.await {
             // The key may come, so nothing is noted of it.
-            Err(ledger::Error::Sealed { .. }) => return Ok(None),
-            known => known?,
-        };
-        Ok(known.as_ref().and_then(|it| it.tool_within(request)))
+            Err(ledger::Error::Sealed { .. }) => Ok(None),
+            known => Ok(known?.as_ref()),
+        }
     }
 }
 
@@ -187,15 +181,6 @@ impl Known {
             tool: received.and_then(|it| it.name),
         }))
     }
-
-    fn tool_within(&self, request: &ClaimRequest) -> Option<String> {
-        let is_served = request.agents.is_empty() || request.agents.contains(&self.agent);
-        let mut labels = request.labels.iter();
-        let is_labelled = labels.all(|(key, value)| self.labels.get(key) == Some(value));
-        let tool = self.tool.as_ref()?;
-        let is_run = request.tools.is_empty() || request.tools.contains(tool);
-        (is_served && is_labelled && is_run).then(|| tool.clone())
-    }
 }
 
 #[cfg(test)]
@@ -207,13 +192,14 @@ mod tests {
     use futures_util::future::join_all;
     use futures_util::poll;
 
+    use recount_journal::MemoryJournal;
+
     use super::*;
-    use crate::engine::Engine;
 
     #[tokio::test]
     async fn workers_that_wake_together_share_one_listing() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        let (offers, ledger) = (&engine.inner.offers, engine.ledger());
+        let ledger = &Ledger::new(Arc::new(MemoryJournal::default()));
+        let offers = Offers::default();
         let busy = offers.newest.lock().await;
         let mut all = join_all((0..10).map(|_| offers.list(ledger)));
         assert!(poll!(&mut all).is_pending());
