@@ -105,6 +105,10 @@ async fn exported(ledger: &Ledger, recorded: &Recorded) -> Vec<Value> {
 
 const A_MOMENT: Duration = Duration::from_secs(60);
 
+async fn within<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(A_MOMENT, what).await.unwrap()
+}
+
 #[tokio::test]
 async fn collector_gets_what_an_export_has() {
     let directory = tempfile::tempdir().unwrap();
@@ -224,7 +228,7 @@ async fn export_goes_on_after_an_outage_of_the_journal() {
     let exporter = started.await.unwrap();
     // One that ends a wait for a commit, and those of the reads after it.
     journal.cut();
-    journal.failed(3).await;
+    within(journal.failed(3)).await;
     recorded.append(inner.as_ref(), 0, last);
     journal.heal();
     let expected = exported(&Ledger::new(inner), &recorded).await;
@@ -243,7 +247,6 @@ async fn outage_of_the_journal_delays_no_stop() {
     let started = Exporter::start(ledger, settings(&collector, directory.path()));
     let exporter = started.await.unwrap();
     journal.cut();
-    journal.failed(2).await;
-    let stopped = tokio::time::timeout(A_MOMENT, exporter.stop(HOURS)).await;
-    assert!(stopped.is_ok(), "the export waits for the journal");
+    within(journal.failed(2)).await;
+    within(exporter.stop(HOURS)).await;
 }

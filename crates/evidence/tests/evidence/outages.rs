@@ -12,6 +12,13 @@ use uuid::Uuid;
 
 use crate::journals::{add, following, key, open, session, settings};
 
+/// The longest wait of a test. Only a defect takes so long.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+async fn within<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANGS_AFTER, what).await.unwrap()
+}
+
 /// A following over a journal that a test puts out of reach.
 struct Behind {
     _directory: tempfile::TempDir,
@@ -69,7 +76,7 @@ impl Behind {
 async fn checkpoints_go_on_after_an_outage_of_the_journal() {
     let behind = Behind::start().await;
     behind.journal.cut();
-    behind.journal.failed(3).await;
+    within(behind.journal.failed(3)).await;
     add(&*behind.inner, session(1), &["confirmation_answered"]).await;
     behind.journal.heal();
     behind.until(1).await;
@@ -82,7 +89,7 @@ async fn checkpoint_with_an_unknown_outcome_is_made_again() {
     let behind = Behind::start().await;
     behind.journal.lose_append();
     add(&*behind.inner, session(1), &["confirmation_answered"]).await;
-    behind.journal.failed(1).await;
+    within(behind.journal.failed(1)).await;
     behind.until(2).await;
     // The last one may just be on its way to the status.
     while behind.board.read().error.is_some() {
@@ -120,7 +127,7 @@ async fn anchor_goes_on_after_an_outage_of_the_journal() {
     journal.cut();
     let ((_made, made), (stop, stopped)) = (watch::channel(1), watch::channel(false));
     let task = tokio::spawn(task.run(made, stopped));
-    journal.failed(3).await;
+    within(journal.failed(3)).await;
     journal.heal();
     while std::fs::read_dir(&files).unwrap().count() == 0 {
         assert!(
