@@ -117,7 +117,12 @@ impl Engine {
                 }
             }
         }
+        let adopts = !served.is_empty();
         self.resume_owned(served).await?;
+        if adopts {
+            // A session may be adopted for a request alone. Its task ends as soon as it is loaded.
+            self.take_requests().await?;
+        }
         Ok(last)
     }
 

@@ -209,7 +209,7 @@ fn variables_and_options_are_checked_as_the_section() {
         ),
         (
             "--credentials tokens --vendor-key-env RECOUNT_NO_SUCH_VARIABLE --pass-observed",
-            "--vendor-key-env: expected a variable with the vendor's key",
+            "--vendor-key-env: expected the vendor's key in the variable RECOUNT_NO_SUCH_VARIABLE",
         ),
     ] {
         let run = bench.run(&format!("{FREE} {options}")).ends_with(2);
@@ -270,7 +270,8 @@ fn mistakes_of_the_section_have_their_lines() {
         ),
         (
             "credentials = \"tokens\"\nvendor_key_env = \"RECOUNT_NO_SUCH_VARIABLE\"",
-            "recount.toml:3:18: gateway.vendor_key_env: expected a variable with the vendor's key",
+            "recount.toml:3:18: gateway.vendor_key_env: expected the vendor's key in the variable \
+             RECOUNT_NO_SUCH_VARIABLE, which is not set",
         ),
         (
             "vendor_key_env = \"PATH\"",

@@ -88,7 +88,7 @@ async fn left_behind(
 ///
 /// The owners are found one by one in the index, each behind the last. What was released, or was
 /// left by a node that is long gone, and needs nothing is then of no owner, so it is not looked at
-/// again. A claim since the snapshot has another epoch. A lease that ended a minute ago was not
+/// again. A request that a lost owner took needs one: its reply is due. A claim since the snapshot has another epoch. A lease that ended a minute ago was not
 /// renewed since the snapshot.
 fn statement(schema: &str) -> String {
     format!(
@@ -107,7 +107,9 @@ fn statement(schema: &str) -> String {
          ), looked AS MATERIALIZED (
              SELECT h.session, h.owner, h.epoch, h.is_long_gone,
                  EXISTS (SELECT FROM {schema}.work w WHERE w.session = h.session
-                     AND (w.kind = ANY ($1) OR w.flags & $2 <> 0)) AS needs
+                     AND (w.kind = ANY ($1) OR w.flags & $2 <> 0))
+                 OR EXISTS (SELECT FROM {schema}.command c WHERE c.session = h.session
+                     AND c.reply IS NULL AND c.until > clock_timestamp()) AS needs
              FROM (SELECT h.session, h.owner, h.epoch, g.is_long_gone
                    FROM gone g CROSS JOIN LATERAL (
                        SELECT session, owner, epoch FROM {schema}.head
