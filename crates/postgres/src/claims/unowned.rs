@@ -88,8 +88,8 @@ async fn left_behind(
 ///
 /// The owners are found one by one in the index, each behind the last. What was released, or was
 /// left by a node that is long gone, and needs nothing is then of no owner, so it is not looked at
-/// again. A request that a lost owner took needs one: its reply is due. A claim since the snapshot has another epoch. A lease that ended a minute ago was not
-/// renewed since the snapshot.
+/// again. A request that a lost owner took needs one: its reply is due. A claim since the snapshot
+/// has another epoch. A lease that ended a minute ago was not renewed since the snapshot.
 fn statement(schema: &str) -> String {
     format!(
         "WITH RECURSIVE owners AS (
