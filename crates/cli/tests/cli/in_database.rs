@@ -192,7 +192,7 @@ fn verify_names_the_sessions_whose_rows_are_gone_or_unreadable() {
         ),
         (
             format!("UPDATE append SET lines = '' WHERE session <> {nil}"),
-            "the record is in the log and is missing",
+            "the line is no record",
         ),
         (
             format!("DELETE FROM head WHERE session <> {nil}"),
@@ -279,7 +279,7 @@ fn service_is_not_ready_while_the_database_refuses_appends() {
          END $$;
          CREATE TRIGGER refused BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION refuse()",
     );
-    assert_eq!(open().status, 503);
+    assert_eq!(open().status, 500);
     let ready = web.get(key, "/readyz");
     assert_eq!(ready.status, 503);
     let problem = ready.json();
