@@ -112,6 +112,12 @@ impl Engine {
                 ended.await;
             }
         }
+        // Not before: another process may wait until this one has applied its pause.
+        let observing = self.observing().take();
+        if let Some(observing) = observing {
+            observing.abort();
+            let _ = observing.await;
+        }
         let at_least = self.inner.clock.now().after(CALLBACKS_TIME_MIN);
         let heard = async {
             // A desk turn in progress publishes what it appends, and is the last to do so.

@@ -107,7 +107,7 @@ impl Engine {
         adopting.unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn observing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
+    pub(in crate::engine) fn observing(&self) -> MutexGuard<'_, Option<AbortOnDropHandle<()>>> {
         let observing = self.inner.observing.lock();
         observing.unwrap_or_else(PoisonError::into_inner)
     }
