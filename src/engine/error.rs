@@ -173,15 +173,3 @@ pub(super) fn ended(task: JoinError) -> Error {
         Err(_) => Error::ShutDown,
     }
 }
-
-/// Returns an error and its chain of sources as one line.
-pub(super) fn causes(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

@@ -3,9 +3,10 @@
 use recount_journal::Error as JournalError;
 
 use super::session_task::SessionTask;
-use crate::engine::error::{Error, causes};
+use crate::engine::error::Error;
 use crate::engine::inputs::registry::Failure;
 use crate::ledger;
+use recount_journal::causes;
 
 impl SessionTask {
     /// Stops the task. What follows could not be recorded, so nothing may follow.

@@ -19,7 +19,7 @@ use crate::engine::admission::attempted_answer::AttemptedAnswer;
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::connection::incoming::Incoming;
 use crate::engine::connection::writer::Carried;
-use crate::engine::error::{Error, causes};
+use crate::engine::error::Error;
 use crate::engine::inputs::inbox::{Inbox, Input, Reply};
 use crate::engine::inputs::registry::Failure;
 use crate::engine::live_media::input_lines::Place;
@@ -33,6 +33,7 @@ use crate::session::{
     SessionOpened, UserTextSent, admit_at, fits,
 };
 use crate::tool::{InputEvent, State};
+use recount_journal::causes;
 
 /// The two ways in which a task begins.
 pub(in crate::engine) enum Begin {

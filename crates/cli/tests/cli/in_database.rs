@@ -251,6 +251,14 @@ fn request_is_answered_at_the_desk_and_runs_once() {
     }
 }
 
+/// Starts a service whose configuration takes the address of the database from a variable.
+fn served(bench: &Bench, at: &str) -> Web {
+    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
+    let command = command.env("JOURNAL", at);
+    let child = command.stdout(std::process::Stdio::piped()).spawn();
+    Web::of(crate::program::Started::of(child.unwrap()))
+}
+
 /// The lease goes on, and everything can be read.
 #[test]
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
@@ -264,12 +272,7 @@ fn service_is_not_ready_while_the_database_refuses_appends() {
     );
     let bearer_of = token(&bench, "ada --role admin");
     let key = secret(&bearer_of);
-    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
-    let child = command
-        .env("JOURNAL", &at)
-        .stdout(std::process::Stdio::piped())
-        .spawn();
-    let web = Web::of(crate::program::Started::of(child.unwrap()));
+    let web = served(&bench, &at);
     let open = || web.post(key, "/v1/sessions", &json!({"agent": "orders"}));
     assert_eq!((open().status, web.get(key, "/readyz").status), (201, 200));
     execute(
@@ -302,12 +305,7 @@ fn service_serves_a_database_and_answers_the_desk() {
     );
     let bearer_of = token(&bench, "ada --role admin");
     let key = secret(&bearer_of);
-    let mut command = bench.command("serve --listen 127.0.0.1:0 --json");
-    let child = command
-        .env("JOURNAL", &at)
-        .stdout(std::process::Stdio::piped())
-        .spawn();
-    let web = Web::of(crate::program::Started::of(child.unwrap()));
+    let web = served(&bench, &at);
     let opened = web
         .post(key, "/v1/sessions", &json!({"agent": "orders"}))
         .json();

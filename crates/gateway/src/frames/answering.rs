@@ -203,10 +203,9 @@ mod tests {
     #[test]
     fn responses_are_found_in_any_place() {
         let response = r#"{"id":"b","name":"pay","response":{"functionResponse":{"id":"x"}}}"#;
+        let part = format!(r#"{{"functionResponse":{response}}}"#);
         for frame in [
-            format!(
-                r#"{{"clientContent":{{"turns":[{{"parts":[{{"functionResponse":{response}}}]}}]}}}}"#
-            ),
+            format!(r#"{{"clientContent":{{"turns":[{{"parts":[{part}]}}]}}}}"#),
             format!(
                 r#"{{"client_content":{{"turns":{{"parts":{{"function_response":{response}}}}}}}}}"#
             ),
@@ -226,13 +225,12 @@ mod tests {
     #[test]
     fn listed_responses_and_contents_are_not_searched() {
         let inner = r#"{"functionResponse":{"id":"b"}}"#;
+        let part = format!(r#"{{"functionCall":{{"args":{inner}}}}}"#);
         for frame in [
             format!(
                 r#"{{"toolResponse":{{"functionResponses":[{{"id":"b","response":{inner}}}]}}}}"#
             ),
-            format!(
-                r#"{{"clientContent":{{"turns":[{{"parts":[{{"functionCall":{{"args":{inner}}}}}]}}]}}}}"#
-            ),
+            format!(r#"{{"clientContent":{{"turns":[{{"parts":[{part}]}}]}}}}"#),
             r#"{"realtimeInput":{"text":"{\"functionResponse\":{\"id\":\"b\"}}"}}"#.to_owned(),
         ] {
             assert_eq!(found(&frame), [], "{frame}");

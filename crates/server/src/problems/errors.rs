@@ -3,7 +3,7 @@
 use recount::engine;
 use recount::ledger;
 use recount::replay::NoState;
-use recount_journal as journal;
+use recount_journal::{self as journal, causes};
 use recount_notify::DeadLetterError;
 
 use super::codes::Code;
@@ -100,16 +100,4 @@ fn code_of_journal(error: &journal::Error) -> Code {
         journal::Error::Damaged { .. } | journal::Error::Index { .. } => Code::Damaged,
         _ => Code::Journal,
     }
-}
-
-/// Returns an error and its chain of sources as one line.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

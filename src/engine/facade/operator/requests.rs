@@ -14,11 +14,12 @@ use crate::control::{
     Handler, Items, LogItem, NamedId, Problem, ReaderGone, Reply, Request, Server, Waiting,
     checked, confirmation, finding, os_user, wrong_with_name,
 };
-use crate::engine::error::{Error, causes};
+use crate::engine::error::Error;
 use crate::engine::operations::operation::{Operated, Operation};
 use crate::engine::serving::engine::{Engine, Inner};
 use crate::ledger::{self, Ledger};
 use crate::session::{Actor, Seq, SessionId};
+use recount_journal::causes;
 
 /// The number of records read at a time.
 const PAGE: usize = 256;
