@@ -145,6 +145,7 @@ async fn take(mut orders: mpsc::UnboundedReceiver<Box<RelayOrder>>, model: Recor
             }
             RelayOrder::Received { .. }
             | RelayOrder::Waits { .. }
+            | RelayOrder::Taken
             | RelayOrder::Deliver { .. }
             | RelayOrder::Ended { .. }
             | RelayOrder::Heard { .. } => {}

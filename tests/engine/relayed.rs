@@ -45,7 +45,10 @@ impl Client {
             orders: sender,
         };
         session.relay(relay).await.unwrap();
-        Client { service, orders }
+        let mut client = Client { service, orders };
+        // Only calls that wait come before it.
+        while let RelayOrder::Waits { .. } = client.next().await {}
+        client
     }
 
     fn call(&self, id: &str, name: &str) {
@@ -66,6 +69,7 @@ impl Client {
                 RelayOrder::Heard { message } => panic!("message {message} delivers nothing"),
                 RelayOrder::Received { .. }
                 | RelayOrder::Waits { .. }
+                | RelayOrder::Taken
                 | RelayOrder::Ended { .. } => {}
                 RelayOrder::Send { written, .. } => written.send(()).unwrap(),
             }
@@ -131,6 +135,7 @@ async fn held_call_is_delivered_after_its_approval() {
             RelayOrder::Send { written, .. } => written.send(()).unwrap(),
             RelayOrder::Received { .. }
             | RelayOrder::Waits { .. }
+            | RelayOrder::Taken
             | RelayOrder::Ended { .. }
             | RelayOrder::Heard { .. } => {}
         }

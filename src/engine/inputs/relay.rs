@@ -58,6 +58,9 @@ pub enum RelayOrder {
         /// The tool.
         tool: String,
     },
+    /// The session has taken the connection. Every call that waits from an earlier one was named
+    /// before.
+    Taken,
     /// The client is to get the call. It holds the claim.
     Deliver {
         /// The record of the call.

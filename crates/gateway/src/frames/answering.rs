@@ -3,18 +3,19 @@
 //! The protocol answers calls by `toolResponse` alone. A vendor may still read a response in a turn
 //! of the conversation, or under a key that it should not have there.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-use super::FrameError;
 use super::members::folded;
 
 /// A response outside the list of `toolResponse`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// All its ids. One that is not a string is its text as JSON would show it.
+    /// All its ids. One that is not a string is the begin of its text.
     pub(crate) ids: Vec<String>,
     /// All names of its function.
     pub(crate) names: Vec<String>,
@@ -27,25 +28,51 @@ pub(crate) struct Answer {
 /// Arguments of calls and contents of responses are not searched. Every key is, also one that is
 /// there twice, because readers differ in which one counts.
 ///
-/// # Errors
-/// An error if the message is not JSON, or nested too deeply.
-pub(crate) fn answers(frame: &str) -> Result<Vec<Answer>, FrameError> {
-    let mut found = Found::default();
-    let mut reader = serde_json::Deserializer::from_str(frame);
-    let walk = Walk {
-        found: &mut found,
-        place: Place::Top,
+/// The message is read as text, in one pass and without recursion: numbers of any size and any
+/// depth are searched. In a text that is not JSON, the responses before the fault are found.
+pub(crate) fn answers(frame: &str) -> Vec<Answer> {
+    let mut walk = Walk {
+        open: Vec::new(),
+        next: Next::Value(Place::Top),
+        expects_key: false,
+        calls: HashSet::new(),
+        answers: Vec::new(),
     };
-    let read = walk.deserialize(&mut reader).and_then(|()| reader.end());
-    read.map_err(|_| FrameError::NotAnObject("a text that cannot be searched".to_owned()))?;
-    Ok(found.answers)
+    let mut rest = frame;
+    while let Some((token, after)) = rest.split_at_checked(token_length(rest))
+        && !token.is_empty()
+    {
+        walk.take(token);
+        rest = after;
+    }
+    walk.answers
 }
 
-/// The calls and responses that were found so far.
-#[derive(Default)]
-struct Found {
-    calls: Vec<Answer>,
-    answers: Vec<Answer>,
+/// The length of the first token of a text, in bytes.
+fn token_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.first() {
+        None => 0,
+        Some(b'"') => {
+            let mut at = 1;
+            while let Some(found) = bytes
+                .get(at..)
+                .and_then(|it| memchr::memchr2(b'"', b'\\', it))
+            {
+                at += found + 1;
+                match bytes.get(at - 1) {
+                    Some(b'"') => return at,
+                    Some(_) | None => at += 1,
+                }
+            }
+            text.len()
+        }
+        Some(b'{' | b'}' | b'[' | b']' | b',' | b':' | b' ' | b'\t' | b'\n' | b'\r') => 1,
+        Some(_) => {
+            let ends = |it: char| matches!(it, ',' | '}' | ']' | ' ' | '\t' | '\n' | '\r');
+            text.find(ends).unwrap_or(text.len())
+        }
+    }
 }
 
 /// The place of a value in the message.
@@ -61,137 +88,217 @@ enum Place {
     Call,
     /// The value of `functionResponse`, or a list of responses.
     Answer,
+    /// Arguments of a call, or contents of a response.
+    Contents,
     /// Any other value.
     Other,
 }
 
 impl Place {
-    /// The place of a member's value. `None`: it is not searched.
-    fn of_member(self, key: &str) -> Option<Place> {
-        match (self, folded(key).as_str()) {
-            (Place::Top, "toolresponse") => Some(Place::ToolResponse),
-            (Place::ToolResponse, "functionresponses") => Some(Place::Listed),
-            (Place::Listed | Place::Answer, "response") | (Place::Call, "args") => None,
-            (_, "functionresponse" | "functionresponses") => Some(Place::Answer),
-            (_, "functioncall" | "functioncalls") => Some(Place::Call),
-            (_, _) => Some(Place::Other),
+    /// The place of a member's value.
+    fn of_member(self, folded: &str) -> Place {
+        match (self, folded) {
+            (Place::Contents, _) => Place::Contents,
+            (Place::Top, "toolresponse") => Place::ToolResponse,
+            (Place::ToolResponse, "functionresponses") => Place::Listed,
+            (Place::Listed | Place::Answer, "response") | (Place::Call, "args") => Place::Contents,
+            (_, "functionresponse" | "functionresponses") => Place::Answer,
+            (_, "functioncall" | "functioncalls") => Place::Call,
+            (_, _) => Place::Other,
         }
     }
 }
 
-/// The search of one value.
-struct Walk<'f> {
-    found: &'f mut Found,
+/// The value that comes next.
+#[derive(Clone, Copy)]
+enum Next {
+    /// A value in this place.
+    Value(Place),
+    /// The id of the call or response that is open.
+    Id,
+    /// The name of its function.
+    Name,
+}
+
+/// An object or list that has begun.
+struct Open {
     place: Place,
+    is_object: bool,
+    /// Its ids and names, if it is a call or a response.
+    own: Answer,
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
-        value.deserialize_any(self)
-    }
+/// The id and the name of a call.
+struct CallKey {
+    id: String,
+    name: String,
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut own = Answer::default();
-        while let Some(key) = map.next_key::<String>()? {
-            let is_named = matches!(self.place, Place::Call | Place::Answer);
-            match folded(&key).as_str() {
-                "id" if is_named => own.ids.extend(map.next_value_seed(Scalar)?),
-                "name" if is_named => own.names.extend(map.next_value_seed(Scalar)?),
-                _ => match self.place.of_member(&key) {
-                    Some(place) => map.next_value_seed(Walk {
-                        found: &mut *self.found,
-                        place,
-                    })?,
-                    None => drop(map.next_value::<IgnoredAny>()?),
-                },
-            }
-        }
-        match self.place {
-            Place::Call => self.found.calls.push(own),
-            Place::Answer => {
-                let has_one = own.ids.len() == 1 && own.names.len() == 1;
-                let is_same = |it: &Answer| it.ids == own.ids && it.names == own.names;
-                own.follows_call = has_one && self.found.calls.iter().any(is_same);
-                self.found.answers.push(own);
-            }
-            Place::Top | Place::ToolResponse | Place::Listed | Place::Other => {}
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        loop {
-            let walk = Walk {
-                found: &mut *self.found,
-                place: self.place,
-            };
-            if list.next_element_seed(walk)?.is_none() {
-                return Ok(());
-            }
-        }
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
+impl PartialEq for CallKey {
+    fn eq(&self, other: &CallKey) -> bool {
+        #[cfg(test)]
+        tests::COMPARED.with(|it| it.set(it.get() + 1));
+        self.id == other.id && self.name == other.name
     }
 }
 
-/// The reading of an id or a name. `None` for null and an empty string, which are as good as
-/// absent.
-struct Scalar;
+impl Eq for CallKey {}
 
-impl<'de> DeserializeSeed<'de> for Scalar {
-    type Value = Option<String>;
+impl Hash for CallKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+        self.name.hash(state);
+    }
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Option<String>, D::Error> {
-        let value: serde_json::Value = serde::Deserialize::deserialize(value)?;
-        let text = match value {
-            serde_json::Value::Null => return Ok(None),
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
+/// The search of a message.
+struct Walk {
+    open: Vec<Open>,
+    next: Next,
+    /// True if the next string is a key.
+    expects_key: bool,
+    /// The calls so far, if they have one id and one name. A client may send any number of them.
+    calls: HashSet<CallKey>,
+    answers: Vec<Answer>,
+}
+
+impl Walk {
+    fn take(&mut self, token: &str) {
+        match token.as_bytes().first() {
+            Some(b'{') => self.begin(true, token),
+            Some(b'[') => self.begin(false, token),
+            Some(b'}' | b']') => self.end(),
+            Some(b',') => match self.open.last() {
+                Some(open) if open.is_object => self.expects_key = true,
+                Some(open) => self.next = Next::Value(open.place),
+                None => {}
+            },
+            Some(b':') => self.expects_key = false,
+            Some(b' ' | b'\t' | b'\n' | b'\r') | None => {}
+            Some(b'"') if self.expects_key => self.next = self.after_key(&folded(&plain(token))),
+            Some(_) => self.scalar(token),
+        }
+    }
+
+    fn after_key(&self, folded: &str) -> Next {
+        let place = self.open.last().map_or(Place::Other, |it| it.place);
+        match (place, folded) {
+            (Place::Call | Place::Answer, "id") => Next::Id,
+            (Place::Call | Place::Answer, "name") => Next::Name,
+            (_, _) => Next::Value(place.of_member(folded)),
+        }
+    }
+
+    fn begin(&mut self, is_object: bool, token: &str) {
+        let place = match self.next {
+            Next::Value(place) => place,
+            Next::Id | Next::Name => {
+                self.scalar(token);
+                Place::Contents
+            }
         };
-        Ok(Some(text).filter(|it| !it.is_empty()))
+        self.open.push(Open {
+            place,
+            is_object,
+            own: Answer::default(),
+        });
+        (self.expects_key, self.next) = (is_object, Next::Value(place));
+    }
+
+    fn end(&mut self) {
+        let Some(Open {
+            place,
+            is_object: true,
+            mut own,
+        }) = self.open.pop()
+        else {
+            return;
+        };
+        let key = match (own.ids.as_slice(), own.names.as_slice()) {
+            ([id], [name]) => Some(CallKey {
+                id: id.clone(),
+                name: name.clone(),
+            }),
+            (_, _) => None,
+        };
+        match place {
+            Place::Call => self.calls.extend(key),
+            Place::Answer => {
+                own.follows_call = key.is_some_and(|it| self.calls.contains(&it));
+                self.answers.push(own);
+            }
+            Place::Top | Place::ToolResponse | Place::Listed | Place::Contents | Place::Other => {}
+        }
+    }
+
+    /// Takes a string, a number or a word. Null and an empty string are as good as absent.
+    fn scalar(&mut self, token: &str) {
+        let Some(Open { own, .. }) = self.open.last_mut() else {
+            return;
+        };
+        let texts = match self.next {
+            Next::Value(_) => return,
+            Next::Id => &mut own.ids,
+            Next::Name => &mut own.names,
+        };
+        let text = plain(token);
+        if token != "null" && !text.is_empty() {
+            texts.push(text.into_owned());
+        }
+    }
+}
+
+/// Returns a string without quotes and escapes, and any other token as it is. Half of a surrogate
+/// pair becomes U+FFFD, as in most readers.
+fn plain(token: &str) -> Cow<'_, str> {
+    let inside = token.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    match inside {
+        None => Cow::Borrowed(token),
+        Some(inside) if !inside.contains('\\') => Cow::Borrowed(inside),
+        Some(inside) => {
+            let read = serde_json::from_str::<Lossy>(token);
+            read.map_or(Cow::Borrowed(inside), |it| Cow::Owned(it.0))
+        }
+    }
+}
+
+/// A string that may have half of a surrogate pair.
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Lossy, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Lossy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+
+        value.deserialize_bytes(Bytes)
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// The number of comparisons of two calls.
+        pub(super) static COMPARED: Cell<usize> = const { Cell::new(0) };
+    }
 
     /// The ids and names of the responses in a message, and whether each follows its call.
     fn found(frame: &str) -> Vec<(String, String, bool)> {
-        let all = answers(frame).unwrap().into_iter();
+        let all = answers(frame).into_iter();
         let told = all.map(|it| (it.ids.join("+"), it.names.join("+"), it.follows_call));
         told.collect()
     }
@@ -261,11 +368,38 @@ mod tests {
         );
     }
 
+    /// A client chooses the number of calls and responses, and every other connection waits for the
+    /// search.
     #[test]
-    fn what_cannot_be_searched_is_refused() {
-        let deep = format!("{{\"a\":{}{}}}", "[".repeat(500), "]".repeat(500));
-        for frame in ["", "{", r#"{"\ud800":1}"#, &deep] {
-            assert!(answers(frame).is_err(), "{frame:.20}");
+    fn search_compares_each_response_once() {
+        let pair = |it: usize| {
+            let call = format!(r#"{{"functionCall":{{"id":"c{it}","name":"pay"}}}}"#);
+            let key = format!(r#""id":"r{it}","name":"pay""#);
+            format!(r#"{call},{{"functionResponse":{{{key}}}}}"#)
+        };
+        let parts: Vec<String> = (0..2_000).map(pair).collect();
+        let turns = format!(r#"[{{"parts":[{}]}}]"#, parts.join(","));
+        let frame = format!(r#"{{"clientContent":{{"turns":{turns}}}}}"#);
+        COMPARED.set(0);
+        assert_eq!(found(&frame).len(), 2_000);
+        assert!(COMPARED.get() <= 4_000, "{} comparisons", COMPARED.get());
+    }
+
+    #[test]
+    fn numbers_depth_and_half_characters_hide_no_response() {
+        let response = r#"{"functionResponse":{"id":"b","name":"pay"}}"#;
+        let deep = format!("{}{response}{}", "[".repeat(500), "]".repeat(500));
+        for frame in [
+            format!(r#"{{"x":{deep}}}"#),
+            format!(r#"{{"n":1e999,"\ud800":"\ud83d \"","x":{response}}}"#),
+            format!(r#"{{"n":[-1E+999 , true,null],"x" : {response} }}"#),
+        ] {
+            assert_eq!(found(&frame), one("b", "pay", false), "{frame}");
+        }
+        let half = r#"{"functionResponse":{"i\u0064":"b\ud800","name":["pay"]}}"#;
+        assert_eq!(found(half), one("b\u{fffd}\u{fffd}\u{fffd}", "[", false));
+        for broken in ["", "{", "\"\\", "{\"functionResponse\":{\"id", "]}"] {
+            assert_eq!(found(broken), []);
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn text_of(frame: &[u8]) -> Result<&str, FrameError> {
     std::str::from_utf8(frame).map_err(broken)
 }
 
-fn class_of(frame: &str) -> Result<ClientFrame, FrameError> {
+pub(super) fn class_of(frame: &str) -> Result<ClientFrame, FrameError> {
     let mut members = Members::of_frame(frame)?;
     // Each is taken before the first is judged, so that a misspelt key is found beside any other.
     let setup = members.take("setup")?;
@@ -61,6 +61,13 @@ fn class_of(frame: &str) -> Result<ClientFrame, FrameError> {
         (true, true, _) => Err(FrameError::TwoPayloads("setup", "contextUpdate")),
         (true, _, true) => Err(FrameError::TwoPayloads("setup", "toolResponse")),
         (_, true, true) => Err(FrameError::TwoPayloads("contextUpdate", "toolResponse")),
+        // What is beside a setup would pass before the calls of the session are known.
+        (true, false, false) if content.is_some() => {
+            Err(FrameError::TwoPayloads("setup", "clientContent"))
+        }
+        (true, false, false) if realtime.is_some() => {
+            Err(FrameError::TwoPayloads("setup", "realtimeInput"))
+        }
         (true, false, false) => Ok(ClientFrame::Setup),
         (false, true, false) => Ok(ClientFrame::ContextUpdate),
         (false, false, true) => Ok(ClientFrame::ToolResponse),

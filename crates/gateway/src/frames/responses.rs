@@ -1,7 +1,17 @@
 //! Division of a client's message into its responses to calls and the rest.
 
+use std::borrow::Cow;
+
+use recount::session::Json;
+use recount::session::response::error_response;
+use recount_text::json::JsonProblem;
+
 use super::FrameError;
-use super::members::{Members, elements, object_of};
+use super::members::{Members, elements, object_of, place_of};
+
+/// The result of a call: the client's response, or the reason why the journal cannot hold it. Then
+/// the call has failed.
+pub(crate) type Returned = Result<Json, String>;
 
 /// The parts of a message with responses.
 #[derive(Debug)]
@@ -30,6 +40,8 @@ pub(crate) struct Response<'a> {
     pub(crate) name: Option<String>,
     /// The exact text of the answer. `None` if it is absent or null.
     pub(crate) response: Option<&'a str>,
+    /// The result of the call, as the session records it.
+    pub(crate) returned: Returned,
     /// True if the client announces more responses to the call, false if this is the last one.
     pub(crate) will_continue: Option<bool>,
     /// The time at which the model handles the response, such as `SILENT`.
@@ -89,13 +101,48 @@ pub(crate) fn split_responses(frame: &str) -> Result<DividedResponses<'_>, Frame
     })
 }
 
+/// Returns the response for the model to a call whose answer the journal cannot hold.
+pub(crate) fn failed(reason: &str) -> Json {
+    Json::of(&error_response("execution_failed", reason))
+}
+
+impl<'a> Response<'a> {
+    /// The exact text for the vendor. It has what is on record: an error in place of an answer that
+    /// the journal cannot hold.
+    pub(crate) fn on_record(&self) -> Cow<'a, str> {
+        let (text, reason) = match &self.returned {
+            Ok(_) => return Cow::Borrowed(self.text),
+            Err(reason) => (self.text, reason),
+        };
+        let parts = self.response.and_then(|response| {
+            let at = place_of(response, text)?;
+            Some((text.get(..at)?, text.get(at + response.len()..)?))
+        });
+        // The answer is a part of the response's text, so its place is found.
+        let (before, after) = parts.unwrap_or((r#"{"response":"#, "}"));
+        Cow::Owned(format!("{before}{}{after}", failed(reason)))
+    }
+}
+
 fn response(text: &str) -> Result<Response<'_>, FrameError> {
     let mut members = object_of("functionResponses", text)?;
     let not_empty = |it: &String| !it.is_empty();
+    let response = members.take("response")?.map(|it| it.value);
+    let returned = match Json::parse(response.unwrap_or("{}")) {
+        Ok(json) => Ok(json),
+        Err(JsonProblem::DuplicateKey(key)) => return Err(FrameError::Ambiguous(key)),
+        Err(
+            problem @ (JsonProblem::Syntax(_)
+            | JsonProblem::TooDeep
+            | JsonProblem::LoneSurrogate
+            | JsonProblem::ReservedKey(_)),
+        ) => Err(format!("the client's answer cannot be recorded: {problem}")),
+    };
     Ok(Response {
         id: members.string("id")?.filter(not_empty),
         name: members.string("name")?.filter(not_empty),
-        response: members.take("response")?.map(|it| it.value),
+        response,
+        returned,
         will_continue: members.boolean("willContinue")?,
         scheduling: members.string("scheduling")?,
         text,

@@ -7,6 +7,7 @@ use recount::session::ResumptionHandle;
 use serde_json::Value;
 
 use super::FrameError;
+use super::client::{ClientFrame, class_of};
 use super::json_schema::json_schema;
 use super::members::{Members, elements, object_of};
 
@@ -30,6 +31,8 @@ pub(crate) struct Setup {
 /// A change of instruction or tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContextUpdate {
+    /// The rest of its message, if that may have words. `None` if it has none.
+    pub(crate) words_beside: Option<String>,
     /// The functions that replace those in force. `None` if these stay.
     pub(crate) declared: Option<Vec<Declared>>,
 }
@@ -114,9 +117,13 @@ impl ContextUpdate {
         let Some(update) = members.take("contextUpdate")? else {
             return Err(FrameError::Missing("contextUpdate"));
         };
+        let words_beside = words_in(members.rest())?;
         let mut inside = object_of("contextUpdate", update.value)?;
         let Some(wrapper) = inside.take("tools")? else {
-            return Ok(ContextUpdate { declared: None });
+            return Ok(ContextUpdate {
+                words_beside,
+                declared: None,
+            });
         };
         let list = object_of("tools", wrapper.value)?.take("tools")?;
         let list = list.map(|it| elements("tools", it.value)).transpose()?;
@@ -129,9 +136,20 @@ impl ContextUpdate {
             return Err(FrameError::Missing("functionDeclarations"));
         }
         Ok(ContextUpdate {
+            words_beside,
             declared: Some(declared(&tools.tools)?),
         })
     }
+}
+
+/// Returns the rest of a message if it is of a class that may have words.
+fn words_in(rest: Option<String>) -> Result<Option<String>, FrameError> {
+    let class = rest.as_deref().map(class_of).transpose()?;
+    let has_words = matches!(
+        class,
+        Some(ClientFrame::RealtimeText | ClientFrame::Content)
+    );
+    Ok(rest.filter(|_| has_words))
 }
 
 /// Collects the declarations of all tools.

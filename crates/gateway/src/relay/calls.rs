@@ -11,7 +11,7 @@
 //!
 //! It is pure: it returns what is to be written and reported.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use recount::engine::RelayOrder;
 use recount::live::Told;
@@ -21,9 +21,9 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::answers::{Answer, Answers};
 use super::known::{Delivery, Entry, Known, Record, State, Waiting};
-use super::messages::{has_args, like, to_client, to_vendor};
+use super::messages::{has_args, to_client, to_vendor};
 use crate::frames::calls::{Call, DividedFrame, cancellation};
-use crate::frames::responses::{DividedResponses, Response};
+use crate::frames::responses::{DividedResponses, Response, Returned, failed};
 use crate::sessions::Start;
 
 /// The maximum number of calls of a connection that are known at the same time. A session refuses
@@ -50,8 +50,8 @@ pub(crate) enum Act {
     Return {
         /// The start that the client holds.
         start: Start,
-        /// The response, as JSON.
-        response: Json,
+        /// The response, or what is wrong with it.
+        returned: Returned,
         /// True if more results of the call follow.
         is_interim: bool,
     },
@@ -71,6 +71,8 @@ pub(crate) struct Calls {
     pub(super) is_stopped: bool,
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) known: BTreeMap<Seq, Known>,
+    /// True once every call of an earlier connection that waits is known.
+    pub(super) knows_earlier: bool,
     /// The ids and tools of calls of earlier connections that no client has.
     pub(super) earlier: BTreeMap<Seq, (Option<String>, String)>,
     pub(super) answers: Answers,
@@ -144,6 +146,7 @@ impl Calls {
         match order {
             RelayOrder::Received { call, id, tool } => self.received(call, id, tool),
             RelayOrder::Waits { call, id, tool } => drop(self.earlier.insert(call, (id, tool))),
+            RelayOrder::Taken => self.knows_earlier = true,
             RelayOrder::Deliver {
                 call,
                 attempt,
@@ -199,9 +202,9 @@ impl Calls {
         let known = known.or_insert_with(|| Known::held(id, name, None));
         match known.deliver(start, &args) {
             Some(Delivery::Text(text)) => acts.push(Act::ToClient(to_client(&[text]))),
-            Some(Delivery::Answered(response)) => acts.push(Act::Return {
+            Some(Delivery::Answered(returned)) => acts.push(Act::Return {
                 start,
-                response,
+                returned,
                 is_interim: false,
             }),
             None => {}
@@ -259,12 +262,12 @@ impl Calls {
             match entry.released {
                 Some((start, _)) if is_given => {
                     known.state = State::Delivered(start);
-                    if let Some(response) = entry.answer {
+                    if let Some(returned) = entry.answer {
                         known.end();
                         self.answered.insert(start.call);
                         acts.push(Act::Return {
                             start,
-                            response,
+                            returned,
                             is_interim: false,
                         });
                     }
@@ -302,21 +305,21 @@ impl Calls {
 
     /// Returns the cancellation of the calls that the client has, of those that the vendor cancels.
     pub(crate) fn cancelled(&mut self, ids: &[String]) -> Vec<String> {
+        let known = self.known.values();
+        let known = known.filter_map(|it| Some((it.id.as_deref()?, it.was_given())));
+        // The newest one with an id counts, and a message may have any number of ids.
+        let newest: HashMap<&str, bool> = known.collect();
+        let unrecorded = self.unrecorded.iter();
+        let unrecorded: HashSet<&str> = unrecorded.filter_map(|(id, _)| id.as_deref()).collect();
         let has = |id: &&String| {
-            let mut known = self.known.values().rev();
-            let known = known.find(|it| it.id.as_ref() == Some(*id));
-            let mut unrecorded = self.unrecorded.iter();
-            known.is_some_and(Known::was_given)
-                || unrecorded.any(|(it, _)| it.as_ref() == Some(*id))
+            newest.get(id.as_str()) == Some(&true) || unrecorded.contains(id.as_str())
         };
         let given: Vec<String> = ids.iter().filter(has).cloned().collect();
-        let is_given = |id: &Option<String>| id.as_ref().is_some_and(|it| given.contains(it));
+        let ended: HashSet<&String> = given.iter().collect();
+        let is_given = |id: &Option<String>| id.as_ref().is_some_and(|it| ended.contains(it));
         self.unrecorded.retain(|(id, _)| !is_given(id));
-        for known in self.known.values_mut() {
-            if known.id.as_ref().is_some_and(|id| given.contains(id)) {
-                known.end();
-            }
-        }
+        let known = self.known.values_mut();
+        known.filter(|it| is_given(&it.id)).for_each(Known::end);
         given
     }
 
@@ -335,7 +338,8 @@ impl Calls {
         known.end();
     }
 
-    /// Takes the answers of the client. Returns the answers to calls that it does not have.
+    /// Takes the answers of the client, without the rest of their message. Returns the answers to
+    /// calls that it does not have.
     pub(crate) fn answered<'a>(
         &mut self,
         message: Message,
@@ -345,13 +349,13 @@ impl Calls {
         let mut unknown = Vec::new();
         let (mut passed, mut reports) = (Vec::new(), Vec::new());
         let is_alone = divided.rest.is_none();
+        let is_whole = is_alone && divided.responses.iter().all(|it| it.returned.is_ok());
         for response in &divided.responses {
-            let json = Json::parse(response.response.unwrap_or("{}"));
-            let json = json.unwrap_or_else(|_| Json::empty_object());
+            let text = response.on_record();
             let is_interim = response.will_continue == Some(true);
             let Some(start) = self.start_of(response) else {
-                match self.answers_unrecorded(response, json, is_interim) {
-                    true => passed.push(response.text),
+                match self.answers_unrecorded(response, is_interim) {
+                    true => passed.push(text),
                     false => unknown.push(response.clone()),
                 }
                 continue;
@@ -368,33 +372,30 @@ impl Calls {
                 }
             }
             if is_held {
+                let returned = response.returned.clone();
                 self.answers.keep(Answer {
                     call: start.call,
-                    response: json.clone(),
-                    message: match is_alone && divided.responses.len() == 1 {
+                    response: returned.unwrap_or_else(|reason| failed(&reason)),
+                    message: match is_whole && divided.responses.len() == 1 {
                         true => message.clone(),
-                        false => to_vendor(&[response.text], divided.spelling, &message),
+                        false => to_vendor(&[text], divided.spelling, &message),
                     },
                 });
             } else {
-                passed.push(response.text);
+                passed.push(text);
                 self.answered.insert(start.call);
             }
             reports.push(Act::Return {
                 start,
-                response: json,
+                returned: response.returned.clone(),
                 is_interim,
             });
         }
-        if passed.len() == divided.responses.len() && is_alone && !passed.is_empty() {
+        if passed.len() == divided.responses.len() && is_whole && !passed.is_empty() {
             acts.push(Act::ToVendor(message));
-        } else {
-            if !passed.is_empty() {
-                let divided = to_vendor(&passed, divided.spelling, &message);
-                acts.push(Act::ToVendor(divided));
-            }
-            let rest = divided.rest.as_deref();
-            acts.extend(rest.map(|it| Act::ToVendor(like(&message, it.to_owned()))));
+        } else if !passed.is_empty() {
+            let divided = to_vendor(&passed, divided.spelling, &message);
+            acts.push(Act::ToVendor(divided));
         }
         acts.append(&mut reports);
         while self.answered.len() > KNOWN_MAX {

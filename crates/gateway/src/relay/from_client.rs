@@ -4,8 +4,6 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use recount::session::Json;
-
 use super::complaints::Complaint;
 use super::ends::End;
 use super::messages::like;
@@ -17,6 +15,19 @@ use crate::frames::declaring::with_tools;
 use crate::frames::responses::{Response, split_responses};
 use crate::frames::setup::ContextUpdate;
 
+/// The maximum number of answers in a message. A session has at most 1,000 open calls, and each
+/// answer is compared with those of the connection.
+const ANSWERS_MAX: usize = 1_024;
+
+/// The payload of a text or binary message.
+fn bytes_of(message: &Message) -> &[u8] {
+    match message {
+        Message::Text(text) => text.as_bytes(),
+        Message::Binary(bytes) => bytes,
+        Message::Close(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => &[],
+    }
+}
+
 impl Relay {
     pub(super) fn take_from_client(&mut self, message: Received) -> Option<End> {
         let message = match message {
@@ -24,32 +35,34 @@ impl Relay {
             Some(Err(error)) => return Some(End::of_client(&error)),
             None => return Some(End::ClientLost("the connection ended".to_owned())),
         };
-        let bytes = match &message {
-            Message::Text(text) => text.as_bytes(),
-            Message::Binary(bytes) => bytes,
+        match &message {
+            Message::Text(_) | Message::Binary(_) => {}
             Message::Close(frame) => return Some(End::Client(frame.clone())),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
-        };
+        }
+        let waits = !self.early.is_empty() || self.calls.must_wait(bytes_of(&message));
+        if waits {
+            self.early.push(message);
+            return None;
+        }
+        self.pass_on(message)
+    }
+
+    /// Passes a message on, or what may pass of it.
+    pub(super) fn pass_on(&mut self, message: Message) -> Option<End> {
+        let bytes = bytes_of(&message);
         let class = client::look(bytes);
         let text = || text_of(bytes).unwrap_or_default();
-        if !matches!(class, ClientFrame::Malformed(_)) {
-            match self.calls.forges_answer(bytes) {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.complain(Complaint::Forged, 1);
-                    return None;
-                }
-                Err(problem) => return Some(self.malformed(&problem)),
-            }
+        let is_readable = !matches!(class, ClientFrame::Malformed(_));
+        if is_readable && self.calls.forges_answer(bytes) {
+            self.complain(Complaint::Forged, 1);
+            return None;
         }
         match class {
             ClientFrame::Realtime | ClientFrame::Other => self.to_vendor.push(message),
             ClientFrame::RealtimeText | ClientFrame::Content => {
-                if let Err(problem) = client::check(text()) {
-                    return Some(self.malformed(&problem));
-                }
-                if let Some(said) = user_text(text()) {
-                    self.said(said);
+                if let Err(end) = self.words_of(text()) {
+                    return Some(end);
                 }
                 self.to_vendor.push(message);
             }
@@ -70,6 +83,15 @@ impl Relay {
         None
     }
 
+    /// Checks a message with words, and reports them.
+    fn words_of(&mut self, text: &str) -> Result<(), End> {
+        client::check(text).map_err(|problem| self.malformed(&problem))?;
+        if let Some(said) = user_text(text) {
+            self.said(said);
+        }
+        Ok(())
+    }
+
     /// Reports words of the client. They pass also if the busy session has no room for them.
     fn said(&mut self, words: String) {
         match self.reports.have_room_for_words() {
@@ -87,6 +109,11 @@ impl Relay {
             Ok(update) => update,
             Err(problem) => return Some(self.malformed(&problem)),
         };
+        if let Some(beside) = &update.words_beside
+            && let Err(end) = self.words_of(beside)
+        {
+            return Some(end);
+        }
         let Some(declared) = update.declared else {
             self.to_vendor.push(message);
             return None;
@@ -118,14 +145,20 @@ impl Relay {
             Ok(divided) => divided,
             Err(problem) => return Some(self.malformed(&problem)),
         };
+        if divided.responses.len() > ANSWERS_MAX {
+            let refused = "expected at most 1024 answers in a message";
+            return Some(End::Own(CloseCode::Policy, refused));
+        }
         let mut acts = Vec::new();
+        let rest = divided.rest.as_ref().map(|it| like(&message, it.clone()));
         let unknown = self.calls.answered(message, &divided, &mut acts);
         self.perform(acts);
         let late = unknown.into_iter().map(|it| self.late(&it));
         // A message may have any number of them.
         let dropped = late.filter(|is_known| !is_known).count();
         self.complain(Complaint::NotDelivered, dropped);
-        None
+        // It goes the way of a message of its own.
+        rest.and_then(|it| self.pass_on(it))
     }
 
     /// Reports the answer to a call of an earlier connection. The session drops answers to other
@@ -134,11 +167,10 @@ impl Relay {
         let Some(id) = response.id.as_deref() else {
             return false;
         };
-        let json = Json::parse(response.response.unwrap_or("{}"));
         self.report(Report::Late {
             id: id.to_owned(),
             tool: response.name.as_deref().unwrap_or_default().to_owned(),
-            response: json.unwrap_or_else(|_| Json::empty_object()),
+            returned: response.returned.clone(),
         });
         true
     }

@@ -5,7 +5,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::calls::Act;
 use super::messages::{Unanswered, call_of, has_args, unanswered};
-use crate::frames::responses::Response;
+use crate::frames::responses::{Response, Returned};
 use crate::sessions::Start;
 
 /// A message of the vendor whose calls are not all on record.
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     /// True if it was passed before it was on record.
     pub(super) is_passed: bool,
     /// The answer that the client gave before the call was on record.
-    pub(super) answer: Option<Json>,
+    pub(super) answer: Option<Returned>,
 }
 
 /// A call on record that has not ended for the client.
@@ -55,7 +55,7 @@ pub(super) enum State {
     /// The client does not have it.
     Held,
     /// The client had it before its record and without a claim. It may have answered.
-    Passed(Option<Json>),
+    Passed(Option<Returned>),
     /// The client has it and has not given its last answer.
     Delivered(Start),
     /// The client has answered, or need not any more.
@@ -82,7 +82,7 @@ pub(super) enum Delivery {
     /// The client gets this text.
     Text(String),
     /// The client has had the call, and this is its answer.
-    Answered(Json),
+    Answered(Returned),
 }
 
 /// True if the response is for the call with this id and name.

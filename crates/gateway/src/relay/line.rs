@@ -51,6 +51,19 @@ impl Line {
         self.own < OWN_MAX
     }
 
+    /// True if no message waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes the first message that waits.
+    pub(crate) fn pop(&mut self) -> Option<Message> {
+        let (message, is_own) = self.waiting.pop_front()?;
+        self.bytes -= size(&message);
+        self.own -= if is_own { size(&message) } else { 0 };
+        Some(message)
+    }
+
     /// True if something is to be written or flushed.
     pub(crate) fn has_work(&self) -> bool {
         self.is_unflushed || !self.waiting.is_empty()
@@ -70,9 +83,7 @@ impl Line {
                 break;
             }
             ready!(sink.as_mut().poll_ready(context))?;
-            if let Some((message, is_own)) = self.waiting.pop_front() {
-                self.bytes -= size(&message);
-                self.own -= if is_own { size(&message) } else { 0 };
+            if let Some(message) = self.pop() {
                 self.is_unflushed = true;
                 sink.as_mut().start_send(message)?;
             }

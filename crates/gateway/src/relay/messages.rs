@@ -45,11 +45,12 @@ pub(super) fn to_client(calls: &[impl AsRef<str>]) -> Message {
 }
 
 pub(super) fn to_vendor(
-    responses: &[&str],
+    responses: &[impl AsRef<str>],
     spelling: Spelling<'_>,
     like_this: &Message,
 ) -> Message {
-    like(like_this, responses_frame(responses, spelling))
+    let responses: Vec<&str> = responses.iter().map(AsRef::as_ref).collect();
+    like(like_this, responses_frame(&responses, spelling))
 }
 
 /// A message of the same kind, text or binary.

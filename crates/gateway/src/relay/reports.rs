@@ -6,9 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recount::session::{Json, Seq};
+use recount::session::Seq;
 use tokio::sync::{mpsc, watch};
 
+use crate::frames::responses::Returned;
 use crate::frames::setup::Declared;
 use crate::sessions::Start;
 
@@ -31,14 +32,14 @@ pub(super) enum Report {
     /// The client answered a call of this connection.
     Return {
         start: Start,
-        response: Json,
+        returned: Returned,
         is_interim: bool,
     },
     /// The client answered a call that its connection does not have, perhaps of an earlier one.
     Late {
         id: String,
         tool: String,
-        response: Json,
+        returned: Returned,
     },
     /// The client declared other tools.
     Tools(Vec<Declared>),
@@ -63,10 +64,18 @@ impl Report {
     fn bytes(&self) -> usize {
         match self {
             Report::Said(text) => text.len(),
-            Report::Return { response, .. } => response.as_str().len(),
-            Report::Late { id, tool, response } => id.len() + tool.len() + response.as_str().len(),
+            Report::Return { returned, .. } => size_of(returned),
+            Report::Late { id, tool, returned } => id.len() + tool.len() + size_of(returned),
             Report::Tools(tools) => tools.iter().map(Declared::bytes).sum(),
         }
+    }
+}
+
+/// The size of a result's text, in bytes.
+fn size_of(returned: &Returned) -> usize {
+    match returned {
+        Ok(response) => response.as_str().len(),
+        Err(reason) => reason.len(),
     }
 }
 

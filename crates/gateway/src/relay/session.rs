@@ -20,6 +20,7 @@ use super::opening::{Opener, Retries, is_full};
 use super::reports::{Report, Reported, Reports};
 use super::task::Shared;
 use crate::entrance::Admitted;
+use crate::frames::responses::failed;
 use crate::frames::setup::Declared;
 use crate::index::Opening;
 use crate::places::PlaceKey;
@@ -222,7 +223,7 @@ impl Reporter {
             Report::Said(text) => handle.client_said(text.as_str()).await,
             Report::Return {
                 start,
-                response,
+                returned,
                 is_interim,
             } => {
                 let key = ClaimKey {
@@ -231,15 +232,18 @@ impl Reporter {
                     attempt: Some(start.attempt),
                     claim: self.claim.clone(),
                 };
-                let response = response.clone();
+                let returned = returned.clone();
                 match is_interim {
-                    true => engine.yield_claim(key, response, by).await.map(drop),
-                    false => engine.finish_claim(key, Ok(response), by).await.map(drop),
+                    true => {
+                        let response = returned.unwrap_or_else(|reason| failed(&reason));
+                        engine.yield_claim(key, response, by).await.map(drop)
+                    }
+                    false => engine.finish_claim(key, returned, by).await.map(drop),
                 }
             }
-            Report::Late { response, .. } => match earlier {
+            Report::Late { returned, .. } => match earlier {
                 Some(key) => {
-                    let late = engine.finish_claim(key.clone(), Ok(response.clone()), by);
+                    let late = engine.finish_claim(key.clone(), returned.clone(), by);
                     late.await.map(drop)
                 }
                 None => Ok(()),

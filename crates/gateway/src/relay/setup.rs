@@ -14,6 +14,7 @@ use super::ends::End;
 use super::messages::like;
 use super::session::Wanted;
 use super::task::{Client, Relay};
+use crate::frames::answering::answers;
 use crate::frames::client::{ClientFrame, look, text_of};
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
@@ -54,6 +55,9 @@ impl Relay {
         if let ClientFrame::Malformed(problem) = look(&bytes) {
             return Err(unfit(&problem));
         }
+        if !answers(text).is_empty() {
+            return Err(unfit(&"expected no response to a call in a setup, got one"));
+        }
         let setup = Setup::read(text).map_err(|it| unfit(&it))?;
         let (admitted, request) = (&self.request.admitted, &self.request);
         if !admitted.may_use(&request.agent, &request.labels, Some(&setup.model)) {
@@ -61,6 +65,7 @@ impl Relay {
             return Err(End::Own(CloseCode::Policy, refused));
         }
         self.may_declare(&setup.declared)?;
+        let wanted = self.wanted(&setup);
         let hosted = self.hosted(&setup.model, &setup.declared);
         let names = hosted.iter().filter_map(|it| it["name"].as_str());
         self.calls.hosted = names.map(str::to_owned).collect();
@@ -71,7 +76,9 @@ impl Relay {
             false => like(&message, with_hosted),
         });
         self.model.clone_from(&setup.model);
-        self.wanted = Some(self.wanted(setup));
+        // A connection without a key gets a new session.
+        self.calls.knows_earlier = wanted.places.is_empty();
+        self.wanted = Some(wanted);
         Ok(())
     }
 
@@ -120,7 +127,7 @@ impl Relay {
         functions.flatten().filter(is_free).collect()
     }
 
-    fn wanted(&self, setup: Setup) -> Wanted {
+    fn wanted(&self, setup: &Setup) -> Wanted {
         let request = &self.request;
         let mut places = Vec::new();
         if let Some(name) = &request.session {
@@ -141,11 +148,11 @@ impl Relay {
                 .clone()
                 .or_else(|| request.session.clone()),
             on_behalf_of: request.on_behalf_of.clone(),
-            model: setup.model,
+            model: setup.model.clone(),
             endpoint: request.endpoint.clone(),
             platform: request.platform,
-            tools: setup.declared,
-            resumed: setup.handle,
+            tools: setup.declared.clone(),
+            resumed: setup.handle.clone(),
             claim: self.claim.clone(),
         }
     }

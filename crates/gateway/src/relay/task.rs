@@ -1,7 +1,7 @@
 //! The task of a relay: reads and writes both sides, and decides nothing about a call.
 
 use std::collections::BTreeMap;
-use std::future::{pending, poll_fn};
+use std::future::{pending, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +81,8 @@ pub(crate) struct Relay {
     pub(super) calls: Calls,
     pub(super) to_client: Line,
     pub(super) to_vendor: Line,
+    /// The client's messages that wait until the calls of earlier connections are known.
+    pub(super) early: Line,
     pub(super) proofs: Proofs,
     pub(super) reports: Reports,
     /// The other end of the reports, until the session is opened.
@@ -121,6 +123,7 @@ impl Relay {
             calls: Calls::default(),
             to_client: Line::default(),
             to_vendor: Line::default(),
+            early: Line::default(),
             proofs: Proofs::default(),
             reports,
             reported: Some(reported),
@@ -188,6 +191,11 @@ impl Relay {
                 message = client.1.next(), if self.may_read_client() => {
                     heard = Instant::now();
                     if let Some(end) = self.take_from_client(message) {
+                        return end;
+                    }
+                }
+                () = ready(()), if self.may_take_early() => {
+                    if let Some(end) = self.early.pop().and_then(|it| self.pass_on(it)) {
                         return end;
                     }
                 }

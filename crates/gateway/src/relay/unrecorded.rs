@@ -5,7 +5,7 @@
 //! held call passes once it is on record. If it cannot be recorded, the vendor does not get it, but
 //! is told that the outcome is unknown, as the record says: the client had the call.
 
-use recount::session::{Json, Seq};
+use recount::session::Seq;
 
 use super::calls::{Act, Calls};
 use super::known::{Entry, Known, Record, State, is_for};
@@ -122,12 +122,7 @@ impl Calls {
 
     /// True if the response is for a call that passed before it was on record. Its answer is kept
     /// for the record.
-    pub(super) fn answers_unrecorded(
-        &mut self,
-        response: &Response<'_>,
-        json: Json,
-        is_interim: bool,
-    ) -> bool {
+    pub(super) fn answers_unrecorded(&mut self, response: &Response<'_>, is_interim: bool) -> bool {
         let is_named = self.needs_name(response);
         let unrecorded = self.unrecorded.iter();
         let found = unrecorded.filter(|(id, name)| is_for((id.as_ref(), name), response, is_named));
@@ -143,7 +138,7 @@ impl Calls {
         let is_entry = |it: &&mut Entry| it.id == key.0 && it.name == key.1;
         let entry = entries.find(|it| it.is_passed && it.answer.is_none() && is_entry(it));
         if let Some(entry) = entry {
-            entry.answer = Some(json);
+            entry.answer = Some(response.returned.clone());
             return true;
         }
         // Recorded meanwhile, and not released: a policy has changed, or nothing is enforced.
@@ -152,7 +147,7 @@ impl Calls {
         if let Some((call, known)) =
             known.find(|(_, it)| waits(it) && it.id == key.0 && it.name == key.1)
         {
-            known.state = State::Passed(Some(json));
+            known.state = State::Passed(Some(response.returned.clone()));
             self.answered.insert(*call);
         }
         true

@@ -3,57 +3,43 @@
 //! A client could answer a held call before its approval, in a place or under a name that the
 //! vendor takes for that call's answer. So as long as a call is held, no answer with its id or its
 //! name passes. An answer in the history of the conversation does, if its call is in the same
-//! message and is one that this client has had and the vendor has an outcome of.
+//! message with an id of its own: a client that reconnects sends its history.
+
+use std::collections::{HashMap, HashSet};
 
 use super::calls::Calls;
-use super::known::{Known, State};
-use crate::frames::FrameError;
+use super::known::State;
 use crate::frames::answering::{Answer, answers};
 use crate::frames::client::{is_media, text_of};
 use crate::frames::responses::Response;
 
 impl Calls {
+    /// True if the client has a response outside the list of `toolResponse` in its message, while
+    /// the calls of earlier connections are not known.
+    pub(crate) fn must_wait(&self, frame: &[u8]) -> bool {
+        let is_unknown = !self.knows_earlier && !self.is_stopped;
+        let has_answer = |text| !answers(text).is_empty();
+        is_unknown && !is_media(frame) && text_of(frame).is_ok_and(has_answer)
+    }
+
     /// True if a message of the client answers a call that it does not have, in another place than
     /// the list of `toolResponse`.
-    ///
-    /// # Errors
-    /// An error if the message cannot be searched.
-    pub(crate) fn forges_answer(&self, frame: &[u8]) -> Result<bool, FrameError> {
+    pub(crate) fn forges_answer(&self, frame: &[u8]) -> bool {
         let is_withheld = self.known.values().any(|it| !it.was_given());
         let is_withheld = is_withheld || self.withheld().next().is_some();
-        if !is_withheld || is_media(frame) {
-            return Ok(false);
+        if !is_withheld && self.knows_earlier || is_media(frame) {
+            return false;
         }
-        Ok(answers(text_of(frame)?)?.iter().any(|it| self.forges(it)))
-    }
-
-    fn forges(&self, answer: &Answer) -> bool {
-        if answer.ids.iter().any(|id| self.is_withheld(id)) {
+        let Ok(text) = text_of(frame) else {
             return true;
-        }
-        let has_name = |name: &str| answer.names.iter().any(|it| it == name);
-        let is_nameless = answer.ids.is_empty() && answer.names.is_empty();
-        let mut withheld = self.withheld();
-        let is_named = withheld.any(|(_, name)| has_name(name) || is_nameless);
-        is_named && !(answer.follows_call && self.is_of_past(answer))
-    }
-
-    /// True if the answer is that of a call which the client has had, and which is over.
-    fn is_of_past(&self, answer: &Answer) -> bool {
-        let is_it = |it: &Known| {
-            let id = it.id.as_ref();
-            id.is_some_and(|id| answer.ids.contains(id)) && answer.names.contains(&it.name)
         };
-        let mut known = self.known.values();
-        known.any(|it| is_it(it) && it.was_given() && !it.lacks_outcome())
-    }
-
-    /// True if a call with this id has not been delivered: an open one, or else the newest one.
-    fn is_withheld(&self, id: &str) -> bool {
-        let mut open = self.withheld();
-        let mut known = self.known.values().rev();
-        let newest = known.find(|it| it.id.as_deref() == Some(id));
-        newest.is_some_and(|it| !it.was_given()) || open.any(|(it, _)| it == Some(id))
+        let answers = answers(text);
+        if answers.is_empty() {
+            return false;
+        }
+        let withheld = Withheld::of(self);
+        // A session that was not opened may have held calls, which stay unknown.
+        !self.knows_earlier || answers.iter().any(|it| withheld.is_answered_by(it))
     }
 
     /// The ids and names of the open calls that the client does not have, also of those that are
@@ -80,5 +66,53 @@ impl Calls {
             Some(given) => given == name,
             None => held == id,
         })
+    }
+}
+
+/// The calls that a message must not answer. It may have any number of answers, so each is looked
+/// up.
+struct Withheld<'c> {
+    /// The ids of the calls that the client does not have: open ones, and any other one that is the
+    /// newest with its id.
+    ids: HashSet<&'c str>,
+    /// The names of the open ones among them.
+    names: HashSet<&'c str>,
+    /// The ids of calls that the client has, and the vendor has no outcome of.
+    unanswered: HashSet<&'c str>,
+}
+
+impl<'c> Withheld<'c> {
+    fn of(calls: &'c Calls) -> Withheld<'c> {
+        let known = calls.known.values();
+        let with_id = known.filter_map(|it| Some((it.id.as_deref()?, it)));
+        // The newest one with an id counts.
+        let newest: HashMap<&str, bool> = with_id
+            .clone()
+            .map(|(id, it)| (id, it.was_given()))
+            .collect();
+        let newest = newest.into_iter().filter(|(_, was_given)| !was_given);
+        let open = calls.withheld().filter_map(|(id, _)| id);
+        let unanswered = with_id.filter(|(_, it)| it.was_given() && it.lacks_outcome());
+        Withheld {
+            ids: open.chain(newest.map(|(id, _)| id)).collect(),
+            names: calls.withheld().map(|(_, name)| name).collect(),
+            unanswered: unanswered.map(|(id, _)| id).collect(),
+        }
+    }
+
+    fn is_answered_by(&self, answer: &Answer) -> bool {
+        let has_one = |ids: &HashSet<&str>| answer.ids.iter().any(|it| ids.contains(it.as_str()));
+        if has_one(&self.ids) {
+            return true;
+        }
+        let is_nameless = answer.ids.is_empty() && answer.names.is_empty();
+        let is_named = match is_nameless {
+            true => !self.names.is_empty(),
+            false => answer
+                .names
+                .iter()
+                .any(|it| self.names.contains(it.as_str())),
+        };
+        is_named && (!answer.follows_call || has_one(&self.unanswered))
     }
 }

@@ -310,6 +310,22 @@ async fn many_answers_in_one_message_are_all_recorded() {
     assert_eq!(bench.count("claim_ended").await, 0);
 }
 
+/// Each answer is compared with the calls of the connection.
+#[tokio::test]
+async fn answers_in_one_message_are_bounded() {
+    let mut bench = Bench::start().await;
+    for (answers, code) in [(1_024, None), (1_025, Some(1008))] {
+        let (mut client, mut vendor) = bench.connected("k").await;
+        let answers = vec!["{}"; answers].join(",");
+        let message = format!(r#"{{"toolResponse":{{"functionResponses":[{answers}]}}}}"#);
+        client.text(&message).await;
+        match code {
+            None => next_is_hello(&mut client, &mut vendor).await,
+            Some(_) => assert_eq!(client.closed().await.map(|it| it.code.into()), code),
+        }
+    }
+}
+
 #[tokio::test]
 async fn own_header_that_would_be_ignored_is_refused() {
     let bench = Bench::start().await;

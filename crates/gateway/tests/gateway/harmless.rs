@@ -123,6 +123,24 @@ async fn client_gets_nothing_that_its_sdk_does_not_know() {
     }
 }
 
+/// A held call makes the gateway search messages. It must not end a connection by that.
+#[tokio::test]
+async fn numbers_and_depth_pass_while_a_call_is_held() {
+    let mut bench = Bench::start().await;
+    let (mut client, mut vendor) = bench.connected("k").await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.next_json().await;
+    let deep = format!("{}{}", "[".repeat(126), "]".repeat(126));
+    for message in [
+        r#"{"realtimeInput":{"audio":{"data":"AA","x":1e999}}}"#.to_owned(),
+        r#"{"clientContent":{"turns":[{"parts":[{"partMetadata":{"n":1e999}}]}]}}"#.to_owned(),
+        format!(r#"{{"clientContent":{{"x":{deep}}}}}"#),
+    ] {
+        client.text(&message).await;
+        assert_eq!(vendor.next_text().await, message);
+    }
+}
+
 /// A call with an argument of this many KiB.
 fn large(id: &str, kib: usize) -> String {
     let query = "x".repeat(kib << 10);

@@ -203,7 +203,7 @@ impl SessionTask {
         }
     }
 
-    /// Tells a new relay of the model's calls that no client has.
+    /// Names the model's calls that no client has to a new relay.
     fn order_waiting(&self, relay: &Relayed) {
         let waits = |it: &Call| {
             let is_of_model = !it.made_by_program && it.parent.is_none();
@@ -224,6 +224,7 @@ impl SessionTask {
                 tool: it.name.clone(),
             });
         }
+        relay.order(RelayOrder::Taken);
     }
 
     /// Tells the relay that a message is on record, with the calls beyond the limit.
