@@ -42,6 +42,16 @@ struct Openings {
     presumed: Vec<(Opening, SessionId)>,
 }
 
+impl Openings {
+    /// Returns the session, or the one that it will most likely continue.
+    fn session_of(&self, session: &Opening) -> Option<SessionId> {
+        let known = *session.borrow();
+        let mut presumed = self.presumed.iter();
+        let presumed = presumed.find(|(it, _)| session.same_channel(it));
+        known.or(presumed.map(|(_, id)| *id))
+    }
+}
+
 impl Index {
     /// Opens the index, in memory alone if there is no file.
     pub(crate) fn open(file: Option<&Path>, keep: Duration) -> std::io::Result<Index> {
@@ -91,6 +101,24 @@ impl Index {
         places.get(key, now)
     }
 
+    /// True if the key leads to a session, perhaps one that is being opened.
+    pub(crate) fn has(&self, key: PlaceKey) -> bool {
+        self.opening().keys.contains_key(&key) || self.known(key).is_some()
+    }
+
+    /// Returns the session to which a key most likely leads. Does not wait for one that is being
+    /// opened.
+    pub(crate) fn presumed(&self, key: PlaceKey) -> Option<SessionId> {
+        let opening = self.opening();
+        match opening.keys.get(&key) {
+            Some(session) => opening.session_of(session),
+            None => {
+                drop(opening);
+                self.known(key)
+            }
+        }
+    }
+
     fn opening(&self) -> MutexGuard<'_, Openings> {
         // Each change is one step, so a panic elsewhere leaves a whole table.
         self.opening.lock().unwrap_or_else(PoisonError::into_inner)
@@ -110,13 +138,11 @@ impl Index {
     /// Puts a key of a session that is perhaps not open yet.
     pub(crate) fn expect(&self, key: PlaceKey, session: &Opening) {
         let mut opening = self.opening();
-        let known = *session.borrow();
-        if known.is_none() {
+        let is_open = session.borrow().is_some();
+        if !is_open {
             opening.keys.insert(key, session.clone());
         }
-        let mut presumed = opening.presumed.iter();
-        let presumed = presumed.find(|(it, _)| session.same_channel(it));
-        if let Some(session) = known.or(presumed.map(|(_, id)| *id)) {
+        if let Some(session) = opening.session_of(session) {
             self.put(key, session);
         }
     }

@@ -33,6 +33,12 @@ impl PlaceKey {
         PlaceKey::of("handle", credential, handle.reveal())
     }
 
+    /// The key of a resumption handle under any credential. It tells a handle that is another
+    /// client's from one that is unknown.
+    pub(crate) fn of_any_handle(handle: &ResumptionHandle) -> PlaceKey {
+        PlaceKey::of("any-handle", "", handle.reveal())
+    }
+
     /// The key of a name that a client gave its session, under the name of its token.
     pub(crate) fn of_name(token: &str, name: &str) -> PlaceKey {
         PlaceKey::of("name", token, name)

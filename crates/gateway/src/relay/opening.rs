@@ -1,6 +1,7 @@
 //! The opening of a connection's session, which waits for room on a full disk.
 
 use recount::journal::causes;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use recount::engine::{Error, LiveHandle, Relay, RelayOrder};
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::copies::{Copies, SharedCopies};
 use super::reports::Reported;
 use super::session::{Wanted, toolset};
+use super::setup::NAME_AND_HANDLE;
 use super::task::Shared;
 use crate::places::PlaceKey;
 use crate::sessions::UNANSWERED_MAX;
@@ -83,13 +85,13 @@ impl Opener<'_> {
     pub(super) async fn opened(self, reported: &Reported) -> Result<LiveHandle, Error> {
         // Before the turn is taken: the other connection may wait for the same one. And once: the
         // service may give the client the same handle again, which then waits for this session.
-        let mut found = None;
+        let mut found = Vec::new();
         for key in &self.wanted.places {
-            found = found.or(self.shared.index.find(*key).await);
+            found.push((*key, self.shared.index.find(*key).await));
         }
         let (mut retries, mut stops, mut entered) = (Retries::default(), 0, None);
         loop {
-            let error = match self.attempt(found, &mut entered).await {
+            let error = match self.attempt(&found, &mut entered).await {
                 Ok(()) => match entered {
                     Some(handle) => return Ok(handle),
                     None => Error::ShutDown,
@@ -112,7 +114,7 @@ impl Opener<'_> {
     /// Opens the session, unless an earlier attempt has done it, and gives it the connection.
     async fn attempt(
         &self,
-        found: Option<SessionId>,
+        found: &[(PlaceKey, Option<SessionId>)],
         entered: &mut Option<LiveHandle>,
     ) -> Result<(), Error> {
         let handle = match entered {
@@ -135,13 +137,20 @@ impl Opener<'_> {
     }
 
     /// Opens or continues the session, and ends the connection that had it.
-    async fn enter(&self, found: Option<SessionId>) -> Result<LiveHandle, Error> {
+    async fn enter(&self, found: &[(PlaceKey, Option<SessionId>)]) -> Result<LiveHandle, Error> {
         let (wanted, index) = (&self.wanted, &self.shared.index);
         // Another connection with the same name may be about to open its session.
         let turn = index.turn(&wanted.places).await;
-        let found = found.or_else(|| wanted.places.iter().find_map(|it| index.known(*it)));
-        let handle = match found {
-            Some(session) => self.reopened(session).await?,
+        let found = found.iter();
+        let found = found.filter_map(|(key, session)| index.known(*key).or(*session));
+        let found: BTreeSet<SessionId> = found.collect();
+        if found.len() > 1 {
+            // The setup saw no difference, because one of them was not open yet.
+            let mistakes = vec![NAME_AND_HANDLE.to_owned()];
+            return Err(Error::Configuration { mistakes });
+        }
+        let handle = match found.first() {
+            Some(session) => self.reopened(*session).await?,
             None => None,
         };
         let handle = match handle {

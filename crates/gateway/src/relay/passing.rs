@@ -230,8 +230,10 @@ impl Relay {
         if let (Some(handle), Some(channels)) = (new_handle(text), &self.channels) {
             // Under the credential of this client alone.
             let credential = self.request.admitted.fingerprint();
-            let key = PlaceKey::of_handle(credential, &handle);
-            self.shared.index.expect(key, &channels.session);
+            let own = PlaceKey::of_handle(credential, &handle);
+            for key in [own, PlaceKey::of_any_handle(&handle)] {
+                self.shared.index.expect(key, &channels.session);
+            }
         }
     }
 

@@ -19,9 +19,14 @@ use crate::frames::client::{ClientFrame, look, text_of};
 use crate::frames::declaring::with_tools;
 use crate::frames::setup::{Declared, Setup};
 use crate::places::PlaceKey;
+use crate::settings::Credentials;
 
 /// The maximum time for the client's setup.
 const SETUP_MAX: Duration = Duration::from_secs(30);
+
+/// The refusal of a name and a handle that disagree.
+pub(super) const NAME_AND_HANDLE: &str =
+    "x-recount-session and the resumption handle lead to two sessions";
 
 /// The maximum number of functions that a client may declare at a time.
 const DECLARED_MAX: usize = 1_024;
@@ -66,6 +71,7 @@ impl Relay {
         }
         self.may_declare(&setup.declared)?;
         let wanted = self.wanted(&setup);
+        self.may_continue(&setup, &wanted)?;
         let hosted = self.hosted(&setup.model, &setup.declared);
         let names = hosted.iter().filter_map(|it| it["name"].as_str());
         self.calls.hosted = names.map(str::to_owned).collect();
@@ -125,6 +131,28 @@ impl Relay {
         });
         let is_free = |it: &Value| it["name"].as_str().is_some_and(|it| !own.contains(it));
         functions.flatten().filter(is_free).collect()
+    }
+
+    /// Checks that the vendor continues a conversation which the session of the connection has.
+    fn may_continue(&self, setup: &Setup, wanted: &Wanted) -> Result<(), End> {
+        let (index, settings) = (&self.shared.index, &self.shared.settings);
+        let refused = |told: &'static str| {
+            tracing::warn!("the setup of a client is refused: {told}");
+            Err(End::Own(CloseCode::Policy, told))
+        };
+        if let (Some(handle), Credentials::Tokens { .. }) = (&setup.handle, &settings.credentials) {
+            let credential = self.request.admitted.fingerprint();
+            let is_own = index.has(PlaceKey::of_handle(credential, handle));
+            // The vendor cannot check it: all clients come with one key.
+            if !is_own && index.has(PlaceKey::of_any_handle(handle)) {
+                return refused("the resumption handle is not one of this token");
+            }
+        }
+        let sessions = wanted.places.iter().filter_map(|it| index.presumed(*it));
+        match sessions.collect::<BTreeSet<_>>().len() > 1 {
+            true => refused(NAME_AND_HANDLE),
+            false => Ok(()),
+        }
     }
 
     fn wanted(&self, setup: &Setup) -> Wanted {

@@ -17,6 +17,7 @@ mod early;
 mod faults;
 mod floods;
 mod forgeries;
+mod handles;
 mod harmless;
 mod order;
 mod policies;
