@@ -1,8 +1,8 @@
 //! The gateway: its start, its router, and its end.
 
 use recount::journal::causes;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -103,6 +103,7 @@ impl Gateway {
             index: Arc::new(index),
             sessions,
             gaps,
+            refusals: Mutex::default(),
             closing: CancellationToken::new(),
         });
         let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));

@@ -26,8 +26,10 @@ const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 /// The begin of the names of the gateway's own headers and parameters.
 pub(crate) const OWN: &str = "x-recount-";
 
-/// The headers of one hop, which are never sent on.
-const OF_ONE_HOP: [&str; 10] = [
+/// The headers that are never sent on: those of one hop, and those of the reader of a response.
+const NEVER_SENT: [&str; 11] = [
+    // A refusal's body passes as text.
+    "accept-encoding",
     "connection",
     "upgrade",
     "host",
@@ -142,10 +144,10 @@ pub(crate) fn headers(client: &HeaderMap, settings: &Settings) -> HeaderMap {
     };
     for (name, value) in client {
         let text = name.as_str();
-        let is_of_hop = OF_ONE_HOP.contains(&text) || text.starts_with("sec-websocket-");
+        let is_of_reader = NEVER_SENT.contains(&text) || text.starts_with("sec-websocket-");
         let is_secret = SECRET_HEADERS.contains(&text);
         let is_kept = is_own(text) || text == "cookie";
-        if !is_of_hop && !is_kept && (keeps_secrets || !is_secret) {
+        if !is_of_reader && !is_kept && (keeps_secrets || !is_secret) {
             sent.append(name.clone(), value.clone());
         }
     }
@@ -246,6 +248,7 @@ mod tests {
         client.insert("authorization", "Bearer rct_secret".parse().unwrap());
         client.insert("x-goog-api-key", "rct_secret".parse().unwrap());
         client.insert("proxy-authorization", "Basic c2VjcmV0".parse().unwrap());
+        client.insert("accept-encoding", "gzip".parse().unwrap());
         client.insert("x-recount-label-tenant", "acme".parse().unwrap());
         client.insert("user-agent", "google-genai-sdk/3.6.1".parse().unwrap());
         let sent = headers(&client, &settings);

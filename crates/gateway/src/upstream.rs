@@ -21,9 +21,6 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(15);
 /// The maximum size of a message in either direction, in bytes. Both vendors and SDKs stay below.
 const MESSAGE_MAX: usize = 16 << 20;
 
-/// The maximum size of a refusal's body that a client gets, in bytes.
-const BODY_MAX: usize = 16 << 10;
-
 /// The size of a buffer for reading, in bytes. It is held for the whole connection.
 const READ_BUFFER: usize = 4 << 10;
 
@@ -47,7 +44,8 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     /// The time after which the client may try again, as the vendor wrote it.
     pub(crate) retry_after: Option<HeaderValue>,
-    /// The body, with its type. `None` if it did not arrive with the head, or is too large.
+    /// The body, with its type. `None` if it did not arrive with the head in one read, which
+    /// tungstenite limits to 4 KiB: the connection is dropped with the error.
     pub(crate) body: Option<(HeaderValue, Vec<u8>)>,
 }
 
@@ -76,7 +74,7 @@ fn whole_body(response: &Response<Option<Vec<u8>>>) -> Option<Vec<u8>> {
     let length = response.headers().get(header::CONTENT_LENGTH)?;
     let length: usize = length.to_str().ok()?.parse().ok()?;
     let body = response.body().as_deref()?;
-    let body = body.get(..length).filter(|_| length <= BODY_MAX)?;
+    let body = body.get(..length)?;
     Some(body.to_vec()).filter(|it| !it.is_empty())
 }
 

@@ -126,7 +126,7 @@ impl<'a> Fields<'a> {
     pub fn strings(&mut self, name: &str) -> Result<Repeated<String>, DecodeError> {
         self.each_item(name, |item| {
             serde_json::from_str(item.get())
-                .map_err(|_| DecodeError::new("a string", kind(item.get())))
+                .map_err(|_| DecodeError::new("a string", found("a string", item.get())))
         })
     }
 
@@ -252,7 +252,17 @@ impl<'a> Fields<'a> {
         };
         serde_json::from_str(value.get())
             .map(Some)
-            .map_err(|_| DecodeError::new(expected, kind(value.get())).under(name))
+            .map_err(|_| DecodeError::new(expected, found(expected, value.get())).under(name))
+    }
+}
+
+/// The value in place of the expected one, in words.
+fn found(expected: &str, value: &str) -> &'static str {
+    match (expected, kind(value)) {
+        // JSON allows it in a text, and no reader of text takes it. JavaScript writes it for an
+        // emoji that was cut in two.
+        ("a string", "a string") => "a string with half of a surrogate pair",
+        (_, kind) => kind,
     }
 }
 

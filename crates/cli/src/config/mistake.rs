@@ -35,6 +35,11 @@ impl Place {
         }
     }
 
+    /// True for an option of the command line.
+    pub(super) fn is_option(&self) -> bool {
+        self.source.starts_with("--")
+    }
+
     /// A position in the same file.
     pub(super) fn at(&self, line: usize, column: usize) -> Place {
         Place {

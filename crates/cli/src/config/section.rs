@@ -38,6 +38,14 @@ impl<T> Given<T> {
         }
     }
 
+    /// The name of a key or of its option, whichever a user of this value's place has.
+    pub(super) fn key_or<'n>(&self, key: &'n str, option: &'n str) -> &'n str {
+        match self.place.is_option() {
+            true => option,
+            false => key,
+        }
+    }
+
     /// A mistake in this value.
     pub(crate) fn mistake(&self, what: impl Into<String>) -> Mistake {
         self.place.mistake(&self.field, what)

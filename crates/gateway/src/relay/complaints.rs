@@ -1,4 +1,4 @@
-//! The limit of log lines about the messages of one connection.
+//! The limit of log lines about bad messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +20,14 @@ pub(super) enum Complaint {
     Unreadable,
     /// A report that does not reach its session.
     Unreported,
+    /// A setup that cannot be read.
+    Setup,
+    /// A setup that leads elsewhere than its client may.
+    Elsewhere,
+    /// Declarations that are too many, too large or not allowed.
+    Declared,
+    /// Another message of a client that ends its connection.
+    Malformed,
 }
 
 impl Complaint {
@@ -31,13 +39,17 @@ impl Complaint {
             }
             Complaint::Unreadable => "messages of the vendor are not forwarded",
             Complaint::Unreported => "reports of a client do not reach its session",
+            Complaint::Setup => "a client sent no readable setup",
+            Complaint::Elsewhere => "the setup of a client is refused",
+            Complaint::Declared => "the declarations of a client are refused",
+            Complaint::Malformed => "a message of a client is not forwarded",
         }
     }
 }
 
-/// The complaints of a connection: the time of the last line, and the number since.
+/// The complaints of a connection, or of all: the time of the last line, and the number since.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(BTreeMap<Complaint, (Option<Instant>, u64)>);
+pub(crate) struct Complaints(BTreeMap<Complaint, (Option<Instant>, u64)>);
 
 impl Complaints {
     /// Counts bad messages. Returns their number since the last line, if a line is due.

@@ -1,5 +1,7 @@
 //! The passage of the client's messages to the vendor, and what the session gets of them.
 
+use std::sync::PoisonError;
+
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -190,9 +192,22 @@ impl Relay {
         }
     }
 
+    /// Logs a bad message that ends its connection, unless a line about such a one is less than a
+    /// minute old. Clients may connect again and again, so the limit is that of all connections.
+    pub(super) fn complain_at_end(&self, complaint: Complaint, problem: &dyn std::fmt::Display) {
+        let refusals = self.shared.refusals.lock();
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        let mut refusals = refusals.unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = refusals.due(complaint, 1, Instant::now()) {
+            // Empty before the session is open.
+            let session = self.session.map(tracing::field::display);
+            let client = self.request.admitted.actor().name.as_str();
+            tracing::warn!(session, client, count, %problem, "{}", complaint.in_words());
+        }
+    }
+
     fn malformed(&self, problem: &dyn std::fmt::Display) -> End {
-        let session = self.session.map(tracing::field::display);
-        tracing::warn!(session, %problem, "a message of a client is not forwarded");
+        self.complain_at_end(Complaint::Malformed, problem);
         End::Own(
             CloseCode::Invalid,
             "expected a message that all readers read alike",

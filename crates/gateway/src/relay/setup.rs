@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+use super::complaints::Complaint;
 use super::ends::End;
 use super::messages::like;
 use super::session::Wanted;
@@ -52,7 +53,7 @@ impl Relay {
         let late = End::Own(CloseCode::Policy, "expected a setup within 30 s");
         let message = timeout(SETUP_MAX, first).await.unwrap_or(Err(late))?;
         let unfit = |problem: &dyn std::fmt::Display| {
-            tracing::warn!(%problem, "a client sent no readable setup");
+            self.complain_at_end(Complaint::Setup, problem);
             End::Own(CloseCode::Invalid, "expected a readable setup first")
         };
         let bytes = message.clone().into_data();
@@ -73,10 +74,10 @@ impl Relay {
         let wanted = self.wanted(&setup);
         self.may_continue(&setup, &wanted)?;
         let hosted = self.hosted(&setup.model, &setup.declared);
+        let with_hosted = with_tools(text, &hosted).map_err(|it| unfit(&it))?;
         let names = hosted.iter().filter_map(|it| it["name"].as_str());
         self.calls.hosted = names.map(str::to_owned).collect();
         self.calls.dry_run = self.shared.settings.dry_run;
-        let with_hosted = with_tools(text, &hosted).map_err(|it| unfit(&it))?;
         self.to_vendor.push(match hosted.is_empty() {
             true => message,
             false => like(&message, with_hosted),
@@ -99,7 +100,8 @@ impl Relay {
             (false, false) => None,
         };
         if let Some(refused) = refused {
-            tracing::warn!(functions, bytes, "a client declared too much: {refused}");
+            let found = format!("{refused}, found {functions} of {bytes} bytes");
+            self.complain_at_end(Complaint::Declared, &found);
             return Err(End::Own(CloseCode::Policy, refused));
         }
         let (admitted, request) = (&self.request.admitted, &self.request);
@@ -107,12 +109,9 @@ impl Relay {
         let Some(refused) = declared.iter().find(|it| !may_run(&it.name)) else {
             return Ok(());
         };
-        let tool = refused.name.as_str();
-        tracing::warn!(
-            tool,
-            "a client declared a tool that its token does not allow"
-        );
         let reason = "the token does not allow a declared tool";
+        let found = format!("{reason}: {:?}", refused.name);
+        self.complain_at_end(Complaint::Declared, &found);
         Err(End::Own(CloseCode::Policy, reason))
     }
 
@@ -137,7 +136,7 @@ impl Relay {
     fn may_continue(&self, setup: &Setup, wanted: &Wanted) -> Result<(), End> {
         let (index, settings) = (&self.shared.index, &self.shared.settings);
         let refused = |told: &'static str| {
-            tracing::warn!("the setup of a client is refused: {told}");
+            self.complain_at_end(Complaint::Elsewhere, &told);
             Err(End::Own(CloseCode::Policy, told))
         };
         if let (Some(handle), Credentials::Tokens { .. }) = (&setup.handle, &settings.credentials) {

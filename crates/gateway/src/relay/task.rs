@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::{pending, poll_fn, ready};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
     pub(crate) gaps: Arc<Gaps>,
+    /// The connections that bad messages have ended.
+    pub(crate) refusals: Mutex<Complaints>,
     /// Cancelled when the remaining connections end.
     pub(crate) closing: CancellationToken,
 }

@@ -1,4 +1,4 @@
-//! What the vendor gets of a client is on record.
+//! The vendor gets of a client exactly the results and words that are on record.
 
 use std::time::Duration;
 
@@ -44,9 +44,11 @@ async fn observed(bench: &Bench) -> Vec<Observation> {
 /// The response of the only result on record, which has failed.
 async fn failed_on_record(bench: &Bench) -> Value {
     let observed = observed(bench).await;
-    let returned = observed.iter().filter_map(|it| match it {
-        Observation::ToolReturned(it) => Some((it.failed, it.response.to_value())),
-        _ => None,
+    let returned = observed.iter().filter_map(|it| {
+        let Observation::ToolReturned(it) = it else {
+            return None;
+        };
+        Some((it.failed, it.response.to_value()))
     });
     let returned: Vec<(bool, Value)> = returned.collect();
     let [(true, response)] = &returned[..] else {
@@ -131,9 +133,11 @@ async fn unfit_late_answer_fails_on_record() {
     client.text(&answered("f1", "refund", UNFIT[0].0)).await;
     let told = vendor.next_text().await;
     assert!(told.contains("surrogate"), "{told}");
-    let found = observed(&bench).await.into_iter().find_map(|it| match it {
-        Observation::OutcomeFound(it) => Some(it.found),
-        _ => None,
+    let found = observed(&bench).await.into_iter().find_map(|it| {
+        let Observation::OutcomeFound(it) = it else {
+            return None;
+        };
+        Some(it.found)
     });
     assert!(
         matches!(&found, Some(Finding::Failed(reason)) if reason.contains("surrogate")),
@@ -153,9 +157,11 @@ async fn unfit_interim_answer_is_recorded_as_the_vendor_gets_it() {
     let updates = bench.engine.subscribe();
     client.text(&interim).await;
     bench.recorded(updates, "tool_yielded").await;
-    let yielded = observed(&bench).await.into_iter().find_map(|it| match it {
-        Observation::ToolYielded(it) => Some(it.response.to_value()),
-        _ => None,
+    let yielded = observed(&bench).await.into_iter().find_map(|it| {
+        let Observation::ToolYielded(it) = it else {
+            return None;
+        };
+        Some(it.response.to_value())
     });
     is_told(&mut vendor, "f1", &yielded.unwrap()).await;
     client.text(&answer("f1", "look_up")).await;

@@ -294,9 +294,11 @@ impl Settings {
         if let Some(listen) = &given.tls_listen
             && !self.gateway_tls().is_given()
         {
-            let what = "expected a certificate in [gateway.tls] or [tls], found none; `recount \
-                        gateway dev-certificate` makes one";
-            mistakes.push(listen.mistake(what));
+            let places = listen.key_or("in [gateway.tls] or [tls]", "with --certificate and --key");
+            mistakes.push(listen.mistake(format!(
+                "expected a certificate {places}, found none; `recount gateway dev-certificate` \
+                 makes one"
+            )));
         }
         let mut taken = vec![service];
         for listen in [&given.listen, &given.tls_listen].into_iter().flatten() {
@@ -329,8 +331,12 @@ fn key_mistakes(given: &GatewaySettings) -> Vec<Mistake> {
     let places = places.chain(file.iter().map(|it| it.mistake(ONLY_FOR_TOKENS)));
     match (&given.credentials, env, file) {
         (Some(it), None, None) if it.value == CredentialsGiven::Tokens => {
-            let what = "expected the vendor's key in vendor_key_env or vendor_key_file, found none";
-            vec![it.mistake(what)]
+            let (keys, options) = (
+                "in vendor_key_env or vendor_key_file",
+                "with --vendor-key-env or --vendor-key-file",
+            );
+            let places = it.key_or(keys, options);
+            vec![it.mistake(format!("expected the vendor's key {places}, found none"))]
         }
         (Some(it), Some(_), Some(file)) if it.value == CredentialsGiven::Tokens => {
             let what = "expected one of vendor_key_env and vendor_key_file, found both";

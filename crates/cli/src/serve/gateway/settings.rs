@@ -17,7 +17,9 @@ pub(in crate::serve) fn mistakes(config: &Config) -> Vec<Mistake> {
     let mut mistakes = config.gateway_mistakes();
     if let Some(given) = &config.settings.gateway {
         mistakes.extend(upstream(given).err());
-        mistakes.extend(credentials(given).err());
+        // The check of the section reports that there is no key at all.
+        let has_key = given.vendor_key_env.is_some() || given.vendor_key_file.is_some();
+        mistakes.extend(credentials(given).err().filter(|_| has_key));
     }
     mistakes
 }
@@ -124,7 +126,7 @@ fn vendor_key(given: &GatewaySettings) -> Result<Credentials, Mistake> {
             (text.map_err(found_none)?, at(variable))
         }
         (None, Some(file)) => (private_text(file, "use the key")?, at(file)),
-        // The check of the settings has reported it.
+        // The check of the section has reported it.
         (None, None) => (
             String::new(),
             given.credentials.as_ref().map_or_else(no_place, at),
