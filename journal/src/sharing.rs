@@ -59,6 +59,8 @@ pub trait Sharing: Send + Sync {
     /// those that this process owns now. A claim is the proof that the former owner is gone, so it
     /// comes before the read of what that owner left.
     ///
+    /// A stream that something else in the store holds is left out after a short wait.
+    ///
     /// # Errors
     /// [`Error::ReadOnly`]; [`Error::Poisoned`] once the lease of this process has ended.
     fn claim(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>>;

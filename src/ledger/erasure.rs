@@ -211,6 +211,8 @@ impl Ledger {
             Begun::Before(done) => return Ok(done),
             Begun::Requested { at, has_key } => (at, has_key),
         };
+        // The next owner of the session would read it with the key.
+        self.check_lease()?;
         keys.erase(session.0).await.map_err(Error::from)?;
         // The snapshot cannot be decrypted without the key.
         let journal = self.journal();

@@ -11,6 +11,9 @@ use crate::session::SessionId;
 /// The place for which texts between processes are sealed.
 const BETWEEN_PROCESSES: &str = "between processes";
 
+/// The number of claims until a session counts as locked. A claim of one that is locked waits.
+const CLAIMS_MAX: usize = 10;
+
 /// The proof that no other process appends to a session: this one holds the lock of the journal, or
 /// it has claimed the session, and the epoch of the former owner has ended.
 pub(crate) struct Owned {
@@ -33,13 +36,14 @@ impl Ledger {
     /// left.
     ///
     /// # Errors
-    /// [`Owned`](JournalError::Owned) with the name of the other process.
+    /// [`Owned`](JournalError::Owned) with the name of the other process; [`Io`](JournalError::Io)
+    /// if it stays locked in the store.
     pub(crate) async fn own(&self, session: SessionId) -> Result<Owned, Error> {
         let owned = Owned { _session: session };
         let Some(sharing) = self.journal().sharing() else {
             return Ok(owned);
         };
-        loop {
+        for _ in 0..CLAIMS_MAX {
             if !sharing.claim(vec![session.0]).await?.is_empty() {
                 return Ok(owned);
             }
@@ -47,11 +51,14 @@ impl Ledger {
                 let session = session.0;
                 return Err(JournalError::Owned { session, owner }.into());
             }
-            // Without a record there is nothing to own. Otherwise it was released just now.
+            // Without a record there is nothing to own. Otherwise it was released just now, or
+            // something else has locked it, for which the claim has waited.
             if self.journal().head(session.0).await?.is_none() {
                 return Ok(owned);
             }
         }
+        let locked = std::io::Error::other("something else holds it locked");
+        Err(JournalError::io(format!("claim session {session}"))(locked).into())
     }
 
     /// Notes that this process appends to a session no more, until it owns it anew. Returns what

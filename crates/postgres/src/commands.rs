@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use recount_journal::{Asked, Error};
+use recount_journal::{Asked, Error, causes};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::claims::unsigned;
-use crate::server::{FREE, query};
+use crate::server::{FREE, Server, query};
 
 /// The maximum number of requests that a node takes at a time.
 const PAGE: usize = 64;
@@ -94,17 +94,32 @@ pub(crate) async fn reply(
 }
 
 /// Returns the reply to a request, if it has one, and removes both: only the sender needs them.
+///
+/// They are removed after the read, since a reply that is lost on its way is read again. What is
+/// not removed goes with the old requests of the stream.
 pub(crate) async fn replied(
-    client: &Object,
-    schema: &str,
+    server: &Server,
     (session, id): (Uuid, Uuid),
 ) -> Result<Option<String>, Error> {
+    let schema = server.address.quoted_schema();
     let select = format!(
-        "DELETE FROM {schema}.command WHERE session = $1 AND id = $2 AND reply IS NOT NULL
-         RETURNING reply"
+        "SELECT reply FROM {schema}.command WHERE session = $1 AND id = $2 AND reply IS NOT NULL"
     );
-    let rows = query(client, "read a reply", &select, &[&session, &id]).await?;
-    Ok(rows.first().and_then(|row| row.get(0)))
+    let rows = server
+        .read("read a reply", &select, &[&session, &id])
+        .await?;
+    let reply: Option<String> = rows.first().map(|row| row.get(0));
+    if reply.is_some() {
+        let delete = format!("DELETE FROM {schema}.command WHERE session = $1 AND id = $2");
+        let removed = async {
+            let client = server.reader().await?;
+            query(&client, "remove a request", &delete, &[&session, &id]).await
+        };
+        if let Err(error) = removed.await {
+            tracing::debug!(%session, error = %causes(&error), "a request with its reply stays");
+        }
+    }
+    Ok(reply)
 }
 
 /// Removes a request that no node has taken. Returns false if one has.

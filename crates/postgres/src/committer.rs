@@ -108,7 +108,8 @@ impl Committer {
             return Attempt::Lost;
         }
         let node = self.lease.node;
-        let refused = match batch::commit(&open.client, &open.statements, node, jobs).await {
+        let commit = batch::commit(&open.client, &open.statements, node, jobs);
+        let refused = match self.server.health.watched(commit).await {
             Ok(refused) => refused,
             Err(error) if may_be_repeated(&error) => return Attempt::Settled,
             Err(error) if is_full(&error) => {

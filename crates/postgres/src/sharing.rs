@@ -93,9 +93,11 @@ impl Sharing for PostgresJournal {
     }
 
     fn owner(&self, session: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
-        self.with_client(move |client, (schema, _)| async move {
-            claims::owner(&client, &schema, session).await
-        })
+        let server = Arc::clone(&self.server);
+        Box::pin(
+            self.server
+                .run(async move { claims::owner(&server, session).await }),
+        )
     }
 
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
@@ -188,9 +190,9 @@ impl Sharing for PostgresJournal {
     }
 
     fn replied(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<Option<String>, Error>> {
-        self.with_client(move |client, (schema, _)| async move {
-            commands::replied(&client, &schema, (session, id)).await
-        })
+        let server = Arc::clone(&self.server);
+        let replied = async move { commands::replied(&server, (session, id)).await };
+        Box::pin(self.server.run(replied))
     }
 
     fn withdraw(&self, session: Uuid, id: Uuid) -> BoxFuture<'_, Result<bool, Error>> {

@@ -1,18 +1,23 @@
 //! The reasons why a node should get no new work, although its lease is valid.
 
-use std::io;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use recount_journal::Error;
+use tokio::time::sleep;
 use tokio_postgres::error::SqlState;
 
 use super::clock;
-use crate::error::error_text;
+use crate::error::{error_text, failed_for};
 
 /// The classes of errors that another append would get, too: no connection may write, or the server
 /// lacks rights, a table or resources. Other classes are about the values of one append.
 const OF_EVERY_APPEND: [&str; 7] = ["25", "42", "53", "55", "57", "58", "XX"];
+
+/// The time after which a missing answer to an append is a fault. One that commits takes
+/// milliseconds.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// The state of a node besides its lease.
 #[derive(Default)]
@@ -24,6 +29,8 @@ pub(crate) struct Health {
 struct State {
     /// The refusal of the last append and its time, if none has succeeded since.
     refused: Option<(String, Duration)>,
+    /// The number of appends that the database has not answered for long.
+    unanswered: usize,
     /// The settings that may lose appends and are not allowed.
     lossy: Vec<String>,
 }
@@ -41,6 +48,23 @@ impl Health {
     /// Notes that the database takes appends.
     pub(crate) fn accepted(&self) {
         self.state().refused = None;
+    }
+
+    /// Waits for the database to commit a batch. If that takes long, the log says so, and this node
+    /// takes no new work meanwhile.
+    pub(crate) async fn watched<T>(&self, commit: impl Future<Output = T>) -> T {
+        let mut commit = pin!(commit);
+        tokio::select! {
+            committed = &mut commit => return committed,
+            () = sleep(ANSWER_WITHIN) => {}
+        }
+        let _unanswered = Unanswered::new(self);
+        tracing::warn!(
+            "the database has not answered an append for {} s: something else may have locked its \
+             tables or rows, as pg_stat_activity shows",
+            ANSWER_WITHIN.as_secs()
+        );
+        commit.await
     }
 
     /// True if the database refused the last append, at least this long ago.
@@ -72,21 +96,38 @@ impl Health {
         Err(Error::Lossy { settings })
     }
 
-    /// Checks that the last append was not refused.
+    /// Checks that the last append was not refused, and that none waits for long.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn check_appends(&self) -> Result<(), Error> {
-        match &self.state().refused {
-            None => Ok(()),
-            Some((refused, _)) => Err(Error::Io {
-                doing: "append in the database".to_owned(),
-                source: io::Error::other(refused.clone()),
-            }),
-        }
+        let state = self.state();
+        let fault = match &state.refused {
+            Some((refused, _)) => refused.clone(),
+            None if state.unanswered > 0 => "an append has no answer yet".to_owned(),
+            None => return Ok(()),
+        };
+        Err(failed_for("append", fault))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An append without an answer, for as long as this lives.
+struct Unanswered<'h>(&'h Health);
+
+impl<'h> Unanswered<'h> {
+    fn new(health: &'h Health) -> Self {
+        health.state().unanswered += 1;
+        Self(health)
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.unanswered = state.unanswered.saturating_sub(1);
     }
 }

@@ -20,8 +20,15 @@ const FIRST: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
 
 /// The other timeouts that are switched off. Not every version of PostgreSQL has all of them.
 const TIMEOUTS: &str = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings
-    WHERE name IN ('transaction_timeout', 'idle_in_transaction_session_timeout',
-        'idle_session_timeout')";
+    WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
+
+/// The end of a connection whose program is silent. The server would otherwise keep the locks of a
+/// node that is cut off within a transaction, and all others would wait for them.
+///
+/// A node sends the parts of a transaction at once, so it is never idle in one. The keepalive finds
+/// a peer that is gone; over a Unix socket there is none.
+const SILENCE: &str = "SET idle_in_transaction_session_timeout = '3s';
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3";
 
 /// Sets up a new connection. With `commit`, that is its `synchronous_commit`, so that a later
 /// change of the server's default loses no append.
@@ -31,7 +38,7 @@ pub(crate) async fn set_up(
 ) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(FIRST).await?;
     client
-        .batch_execute(&format!("{TIMEOUTS}; {SETTINGS}"))
+        .batch_execute(&format!("{TIMEOUTS}; {SILENCE}; {SETTINGS}"))
         .await?;
     if let Some(value) = commit {
         let set = "SELECT set_config('synchronous_commit', $1, false)";

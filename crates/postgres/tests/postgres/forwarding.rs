@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::nodes::{Nodes, asked, support};
 use crate::place::Place;
+use crate::proxy::{Fault, Proxy};
 use crate::stranded::pass;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -258,4 +259,29 @@ async fn session_that_another_node_serves_is_not_erased() {
     live.close("done", Actor::embedder("ada")).await.unwrap();
     node.shutdown(Duration::from_secs(60)).await.unwrap();
     assert!(erase().await.unwrap().erased.is_some());
+}
+
+/// The operation is on record, so its sender must be told.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn reply_that_is_lost_on_its_way_is_read_again() {
+    let place = Place::new();
+    let proxy = Proxy::start(place.server()).await;
+    let asking = place.options(place.address_at(proxy.port()), "asking");
+    let (owner, asking) = (place.node("owner"), Arc::new(asking.open().unwrap()));
+    let mut stream = Stream::new(1);
+    stream.append(&*owner, &["{}"]);
+    let (session, sharing) = (stream.session, owner.sharing().unwrap());
+    let asked = asking.sharing().unwrap().ask(session, "q".to_owned(), HOUR);
+    let id = asked.await.unwrap();
+    assert_eq!(sharing.asked().await.unwrap().len(), 1);
+    let replied = sharing.reply(session, id, Some("r".to_owned())).await;
+    replied.unwrap();
+    proxy.fail_at("reply IS NOT NULL", Fault::Unanswered);
+    let reader = Arc::clone(&asking);
+    let reading = tokio::spawn(async move { reader.sharing().unwrap().replied(session, id).await });
+    proxy.failed().await;
+    proxy.cut();
+    assert_eq!(reading.await.unwrap().unwrap().as_deref(), Some("r"));
+    assert_eq!(place.execute("SELECT FROM command").await, 0);
 }

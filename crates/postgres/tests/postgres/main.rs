@@ -16,6 +16,7 @@ mod fencing;
 mod followers;
 mod forwarding;
 mod holds;
+mod locked;
 mod news;
 mod nodes;
 mod openings;

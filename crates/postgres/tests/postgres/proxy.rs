@@ -7,6 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 
+/// The bytes of a simple query before its text.
+const MESSAGE_HEAD: usize = 5;
+
 /// The fault of a connection that sends a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
@@ -14,6 +17,9 @@ pub(crate) enum Fault {
     Lost,
     /// The server has the request, and all its replies are lost from then on.
     Unanswered,
+    /// The server has all before the message with the text, and nothing from then on. The
+    /// connection stays, as that of a program whose network is gone.
+    Halted,
 }
 
 /// A proxy on the loopback interface.
@@ -85,12 +91,15 @@ impl Proxy {
 }
 
 impl State {
-    /// The fault for a connection that has sent these bytes.
-    fn fault_of(&self, sent: &[u8]) -> Option<Fault> {
+    /// The fault for a connection that has sent these bytes, with the number of them from the
+    /// message with the text on.
+    fn fault_of(&self, sent: &[u8]) -> Option<(usize, Fault)> {
         let mut fault = self.fault.lock().unwrap();
         let (text, _) = fault.as_ref()?;
-        let is_met = sent.windows(text.len()).any(|it| it == text.as_bytes());
-        fault.take_if(|_| is_met).map(|(_, fault)| fault)
+        let mut places = sent.windows(text.len());
+        let place = places.position(|it| it == text.as_bytes())?;
+        let behind = sent.len() - place + MESSAGE_HEAD;
+        fault.take().map(|(_, fault)| (behind, fault))
     }
 }
 
@@ -102,20 +111,28 @@ async fn relay(mut client: TcpStream, state: Arc<State>) {
     };
     let (mut request, mut reply) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     // A text may be divided by two reads.
-    let (mut sent, mut is_muted) = (Vec::new(), false);
+    let (mut sent, mut is_muted, mut is_halted) = (Vec::new(), false, false);
     loop {
         tokio::select! {
             read = client.read(&mut request) => {
                 let Ok(length @ 1..) = read else { return };
                 sent.extend_from_slice(&request[..length]);
                 let fault = state.fault_of(&sent);
-                sent.drain(..sent.len().saturating_sub(100));
-                if fault == Some(Fault::Lost) {
-                    state.met.notify_one();
-                    return;
+                let mut passed = length;
+                match fault {
+                    Some((_, Fault::Lost)) => {
+                        state.met.notify_one();
+                        return;
+                    }
+                    Some((_, Fault::Unanswered)) => is_muted = true,
+                    Some((behind, Fault::Halted)) => {
+                        (is_halted, passed) = (true, length.saturating_sub(behind));
+                    }
+                    None if is_halted => passed = 0,
+                    None => {}
                 }
-                is_muted |= fault.is_some();
-                if server.write_all(&request[..length]).await.is_err() {
+                sent.drain(..sent.len().saturating_sub(100));
+                if server.write_all(&request[..passed]).await.is_err() {
                     return;
                 }
                 if fault.is_some() {
