@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use recount::engine::Error;
+use recount::engine::{Clock, Error, SystemClock};
 use recount::journal::disk::{Disk, DiskFile, Identity, RealDisk};
 use recount::journal::{self, DiskJournal, Journal, verify};
 use recount::ledger::{self, Ledger};
@@ -16,7 +16,7 @@ use recount::live::wire::{FunctionCall, ServerMessage};
 use recount::prelude::*;
 use recount::replay;
 use recount::session::{Outcome, Seq};
-use recount::testing::ScriptedModel;
+use recount::testing::{ManualClock, ScriptedModel};
 use tokio::sync::{Notify, watch};
 
 /// The free space of a disk with room.
@@ -165,6 +165,10 @@ impl Service {
     /// Starts a service whose `pay` returns this number of bytes. The journal keeps `floor` bytes
     /// free.
     async fn begin(floor: u64, bytes: usize) -> Service {
+        Service::with_clock(floor, bytes, Arc::new(SystemClock)).await
+    }
+
+    async fn with_clock(floor: u64, bytes: usize, clock: Arc<dyn Clock>) -> Service {
         let directory = tempfile::tempdir().unwrap();
         let disk = SmallDisk::at(&directory.path().join("journal"));
         let options = at(directory.path()).disk(Arc::new(disk.clone()));
@@ -192,6 +196,7 @@ impl Service {
             .connect_to(model.clone());
         let engine = Engine::in_memory()
             .journal(journal.clone())
+            .clock(clock)
             .agent("till", agent);
         let engine = engine.open().await.unwrap();
         let live = engine.session("till").connect().await.unwrap();
@@ -344,6 +349,27 @@ async fn call_on_full_disk_starts_no_tool_before_there_is_room() {
     assert_eq!(service.runs(), 1);
     assert_eq!(service.model.transcript().answers().count(), 1);
     service.ends_well().await;
+}
+
+/// It would run in vain: its caller is told at once that the time is up.
+#[tokio::test(start_paused = true)]
+async fn call_whose_time_passed_on_full_disk_starts_no_tool() {
+    let clock = ManualClock::new();
+    let service = Service::with_clock(1 << 20, 8, clock.clone()).await;
+    let mut updates = service.live.subscribe();
+    service.paid.notify_one();
+    service.fill();
+    service.calls("p1", "pay");
+    service.disk.looked_at(4).await;
+    clock.advance(Duration::from_secs(3600));
+    service.disk.set_free(ROOMY);
+    let sent = updates.wait_for(|event| event.kind() == "responses_sent");
+    sent.await.unwrap();
+    assert_eq!(service.runs(), 0);
+    let folded = service.live.session().await.unwrap();
+    let outcomes: Vec<_> = folded.settled.values().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [Outcome::TimedOut]);
+    service.engine.shutdown(Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ use crate::ledger::{HintBy, PendingConfirmation};
 use crate::live::{Told, outgoing};
 use crate::session::{
     Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome, Route, Seq,
-    Wording, response,
+    Wording, owed_about, response,
 };
 use crate::tool::{ConfirmationRequest, answered_by};
 
@@ -30,7 +30,7 @@ impl SessionTask {
                 call,
                 attempt,
                 runner,
-            } if self.running.attached == Some(*runner) => {
+            } if self.running.attached == Some(*runner) && !self.is_overdue(*call) => {
                 let of_agent = match self.on_record_of_agent(*call) {
                     Some(reading) => Some(reading.await?),
                     None => None,
@@ -52,7 +52,8 @@ impl SessionTask {
             // Calls are passed to their hook together; effects of another runner belong to that
             // process.
             Effect::AskHook { .. } => InFlight::Left,
-            // It belongs to another process, and this one must not run it.
+            // It belongs to another process, and this one must not run it. Or its start took so long
+            // to be recorded that its time is up: the timer says so at once.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => {
                 Box::pin(self.ask_provider(*call, *request)).await?
@@ -85,6 +86,13 @@ impl SessionTask {
         };
         self.running.performer.begun(effect, in_flight);
         Ok(())
+    }
+
+    /// True if a deadline of a call has passed, and is not recorded yet.
+    fn is_overdue(&self, call: Seq) -> bool {
+        let now = self.shared.clock.now();
+        let mut owed = owed_about(&self.stream.session, &[call], &[]).into_iter();
+        owed.any(|it| matches!(it, Effect::ArmTimer { due_us, .. } if due_us <= now))
     }
 
     /// Returns the check that comes right before an effect of this session.
