@@ -52,6 +52,12 @@ BOTH_S = 1.0
 # Locks a session.
 HEAD = "DO $$BEGIN PERFORM FROM recount.head WHERE session = '{session}' FOR UPDATE; END$$"
 
+# The number of calls of a session that run or are about to.
+RUNNING = """\
+SELECT count(*) FROM recount.work
+WHERE session = '{session}' AND kind IN ('ready', 'running')\
+"""
+
 # The number of claims that wait for the locks of a process. Nothing else waits for a session whose
 # node is lost.
 CLAIMING = """\
@@ -212,6 +218,10 @@ def kill_unheard(scene: Scene) -> None:
         with scene.pair.primary.locking(HEAD.format(session=running)) as holder:
             until = time.monotonic() + CLAIMED_S
             while scene.pair.primary.query(CLAIMING.format(holder=holder)) == "0":
+                if scene.pair.primary.query(RUNNING.format(session=running)) == "0":
+                    # The run was over before the kill, so there is nothing to claim.
+                    victim.is_left_alone = False
+                    return
                 assert time.monotonic() < until, "no node claims the sessions of a lost one"
                 time.sleep(LOOK_S)
             for node in others:
