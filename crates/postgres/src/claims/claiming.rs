@@ -12,7 +12,7 @@ use super::unowned::RELEASED;
 use crate::error::failed;
 use crate::server::{FREE, Server, query};
 
-/// How long a claim waits for rows that something else has locked.
+/// The wait of a claim for rows that something else has locked.
 const LOCKED_WITHIN: &str = "1s";
 
 /// Makes a node the owner of streams whose owners released them, or whose owners' leases have

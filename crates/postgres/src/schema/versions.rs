@@ -22,8 +22,8 @@ const MIGRATIONS: [&str; 4] = [
 /// The newest version that this program knows.
 const VERSION: usize = MIGRATIONS.len();
 
-/// How long a change of the tables waits for each lock, how often it is tried, and after which
-/// pause. A lease can be renewed between two tries.
+/// The wait of a change of the tables for each lock, the number of tries, and the pause between
+/// two. A lease can be renewed in that pause.
 const LOCKED_WITHIN: &str = "100ms";
 const TRIES_MAX: u32 = 200;
 const TRY_AFTER: Duration = Duration::from_millis(200);

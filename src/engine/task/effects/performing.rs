@@ -52,8 +52,8 @@ impl SessionTask {
             // Calls are passed to their hook together; effects of another runner belong to that
             // process.
             Effect::AskHook { .. } => InFlight::Left,
-            // It belongs to another process, and this one must not run it. Or its start took so long
-            // to be recorded that its time is up: the timer says so at once.
+            // It belongs to another process, and this one must not run it. Or its start took so
+            // long to be recorded that its time is up: the timer says so at once.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => {
                 Box::pin(self.ask_provider(*call, *request)).await?
