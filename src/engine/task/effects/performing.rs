@@ -16,8 +16,8 @@ use crate::engine::telling::recorded_response::response_in;
 use crate::ledger::{HintBy, PendingConfirmation};
 use crate::live::{Told, outgoing};
 use crate::session::{
-    Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome, Route, Seq,
-    Wording, owed_about, response,
+    Deadline, Decision, Delivery, Effect, Event, FunctionResponseScheduling, Hook, Json, Outcome,
+    Route, Seq, Wording, owed_about, response,
 };
 use crate::tool::{ConfirmationRequest, answered_by};
 
@@ -88,11 +88,25 @@ impl SessionTask {
         Ok(())
     }
 
-    /// True if a deadline of a call has passed, and is not recorded yet.
+    /// True if the time for a run of a call is over, and that is not recorded yet.
     fn is_overdue(&self, call: Seq) -> bool {
         let now = self.shared.clock.now();
-        let mut owed = owed_about(&self.stream.session, &[call], &[]).into_iter();
-        owed.any(|it| matches!(it, Effect::ArmTimer { due_us, .. } if due_us <= now))
+        let is_over = |effect: &Effect| match effect {
+            Effect::ArmTimer {
+                deadline: Deadline::Run { .. },
+                due_us,
+            } => *due_us <= now,
+            Effect::ArmTimer { .. }
+            | Effect::RunTool { .. }
+            | Effect::AskHook { .. }
+            | Effect::AskConfirmation { .. }
+            | Effect::SendResponse { .. }
+            | Effect::SendInstruction { .. }
+            | Effect::CloseSession { .. }
+            | Effect::Connect => false,
+        };
+        let owed = owed_about(&self.stream.session, &[call], &[]);
+        owed.iter().any(is_over)
     }
 
     /// Returns the check that comes right before an effect of this session.
