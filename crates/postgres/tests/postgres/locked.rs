@@ -62,7 +62,8 @@ async fn locks_of_a_node_that_is_cut_off_are_released() {
     let options = place.options(place.address_at(proxy.port()), "cut");
     let (a, cut, next) = (place.node("a"), options.open().unwrap(), place.node("next"));
     let sessions = released(&a, 1).await;
-    proxy.fail_at("COMMIT", Fault::Halted);
+    // With its end, which "READ COMMITTED" does not have.
+    proxy.fail_at("COMMIT\0", Fault::Halted);
     let wanted = sessions.clone();
     let claiming = tokio::spawn(async move { cut.sharing().unwrap().claim(wanted).await });
     proxy.failed().await;
