@@ -91,21 +91,13 @@ impl SessionTask {
     /// True if the time for a run of a call is over, and that is not recorded yet.
     fn is_overdue(&self, call: Seq) -> bool {
         let now = self.shared.clock.now();
-        let is_over = |effect: &Effect| match effect {
-            Effect::ArmTimer {
-                deadline: Deadline::Run { .. },
-                due_us,
-            } => *due_us <= now,
-            Effect::ArmTimer { .. }
-            | Effect::RunTool { .. }
-            | Effect::AskHook { .. }
-            | Effect::AskConfirmation { .. }
-            | Effect::SendResponse { .. }
-            | Effect::SendInstruction { .. }
-            | Effect::CloseSession { .. }
-            | Effect::Connect => false,
-        };
         let owed = owed_about(&self.stream.session, &[call], &[]);
+        let is_over = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::ArmTimer { deadline: Deadline::Run { .. }, due_us } if *due_us <= now
+            )
+        };
         owed.iter().any(is_over)
     }
 
