@@ -122,6 +122,9 @@ pub enum Error {
         session: SessionId,
         /// The cause of the failure.
         cause: String,
+        /// True if the journal could not be written: a full disk, or a database that refuses the
+        /// write or cannot be reached.
+        unwritable: bool,
     },
     /// The pause is recorded, and this process starts nothing that it holds. Another process of the
     /// journal may not know of it yet: it did not confirm that it starts nothing.

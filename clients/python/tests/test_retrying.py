@@ -25,6 +25,7 @@ from recount_client.retry import Failure
 
 DRAINING = problem_of(503, {"code": "draining"}, 5)
 PROXY = problem_of(502, {})
+MAY_BE_ON_RECORD = problem_of(503, {"code": "journal-unavailable"})
 ON_RECORD = problem_of(
     503,
     {
@@ -46,6 +47,7 @@ ON_RECORD = problem_of(
         (Failure(sent=True), True, True, False),
         (Failure(True, DRAINING), True, True, True),
         (Failure(True, PROXY), True, True, False),
+        (Failure(True, MAY_BE_ON_RECORD), True, True, False),
         (Failure(True, ON_RECORD), False, False, False),
         (Failure(True, problem_of(409, {"code": "idempotency-in-progress"})), False, True, False),
         (Failure(True, problem_of(409, {"code": "already-answered"})), False, False, False),

@@ -34,6 +34,8 @@ pub(in crate::engine) struct TaskRef {
 #[derive(Debug)]
 pub(in crate::engine) struct Failure {
     pub(in crate::engine) cause: String,
+    /// True if the journal could not be written.
+    pub(in crate::engine) unwritable: bool,
     /// The process that owns the session, if the task found that before it handled any input.
     pub(in crate::engine) owner: Option<String>,
 }
@@ -48,9 +50,14 @@ impl TaskRef {
                 let (session, owner) = (session.0, owner.clone());
                 JournalError::Owned { session, owner }.into()
             }
-            Some(Failure { cause, owner: None }) => Error::Stopped {
+            Some(Failure {
+                cause,
+                unwritable,
+                owner: None,
+            }) => Error::Stopped {
                 session,
                 cause: cause.clone(),
+                unwritable: *unwritable,
             },
             None => Error::ShutDown,
         }

@@ -57,7 +57,24 @@ impl Failure {
             Error::Stopped { cause, .. } => cause.clone(),
             other => causes(other),
         };
-        Failure { cause, owner: None }
+        Failure {
+            cause,
+            unwritable: error.is_unwritable(),
+            owner: None,
+        }
+    }
+}
+
+impl Error {
+    /// True if the journal could not be written.
+    pub(super) fn is_unwritable(&self) -> bool {
+        match self {
+            Error::Stopped { unwritable, .. } => *unwritable,
+            Error::Ledger(ledger::Error::Journal(error)) => {
+                error.is_transient() || matches!(error, JournalError::Poisoned { .. })
+            }
+            _ => false,
+        }
     }
 }
 
@@ -66,6 +83,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::session::SessionId;
 
     #[test]
     fn owner_counts_only_before_any_input() {
@@ -81,5 +99,27 @@ mod tests {
         assert_eq!((late.owner, late.cause), (None, early.cause));
         let other = Failure::before_any_input(&Error::ShutDown);
         assert_eq!(other.owner, None);
+    }
+
+    #[test]
+    fn failure_tells_if_the_journal_could_not_be_written() {
+        let full = JournalError::NoSpace { free: 1, floor: 2 };
+        let refused = JournalError::Io {
+            doing: "append".to_owned(),
+            source: std::io::Error::other("no right"),
+        };
+        let ended = JournalError::Poisoned {
+            cause: "sync".to_owned(),
+        };
+        for error in [full, refused, ended] {
+            let stopped = Error::Stopped {
+                session: SessionId(Uuid::from_u128(1)),
+                cause: error.to_string(),
+                unwritable: Failure::of(&error.into()).unwritable,
+            };
+            assert!(Failure::of(&stopped).unwritable, "{stopped}");
+        }
+        assert!(!Failure::of(&JournalError::ReadOnly.into()).unwritable);
+        assert!(!Failure::of(&Error::ShutDown).unwritable);
     }
 }

@@ -444,6 +444,7 @@ impl SessionTask {
             Err(error @ Error::Ledger(_)) => Err(Error::Stopped {
                 session: self.id,
                 cause: causes(error),
+                unwritable: error.is_unwritable(),
             }),
             Ok(_) | Err(_) => Ok(()),
         };

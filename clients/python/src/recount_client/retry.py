@@ -74,5 +74,5 @@ def _may_repeat(repeat: Repeat, failure: Failure) -> bool:
         return False
     if problem.code in _NOT_TAKEN:
         return True
-    # A proxy in front of the service answered.
+    # A proxy in front of the service answered, or the journal failed meanwhile.
     return problem.status in (502, 503, 504) and repeat is not Repeat.ONCE

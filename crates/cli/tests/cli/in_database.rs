@@ -282,7 +282,9 @@ fn service_is_not_ready_while_the_database_refuses_appends() {
          END $$;
          CREATE TRIGGER refused BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION refuse()",
     );
-    assert_eq!(open().status, 500);
+    let refused = open();
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.json()["code"], "journal-unavailable");
     let ready = web.get(key, "/readyz");
     assert_eq!(ready.status, 503);
     let problem = ready.json();

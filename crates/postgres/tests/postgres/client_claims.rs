@@ -11,6 +11,7 @@ use recount::session::{Json, Lease, Seq};
 use tokio::task::JoinSet;
 
 use crate::place::Place;
+use crate::stranded::pass;
 
 /// The claims at an expired lease would be in doubt.
 const LEASE_MS: u64 = 3_600_000;
@@ -170,14 +171,15 @@ async fn each_call_wakes_one_worker_of_any_node() {
 }
 
 /// Lets no node take a request to another one.
-const NOT_TAKEN: &str = "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+pub(crate) const NOT_TAKEN: &str =
+    "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          RETURN NULL;
      END $$;
      CREATE TRIGGER skipped BEFORE UPDATE OF taker ON command FOR EACH ROW
          WHEN (NEW.taker IS NOT NULL) EXECUTE FUNCTION skip()";
 
 /// Waits until a request to another node is in the database.
-async fn asked(place: &Place) {
+pub(crate) async fn request_stands(place: &Place) {
     let client = place.client().await;
     let count = "SELECT count(*) FROM command";
     while client.query_one(count, &[]).await.unwrap().get::<_, i64>(0) == 0 {}
@@ -193,7 +195,7 @@ async fn call_of_a_silent_owner_keeps_one_worker_only() {
     client.batch_execute(NOT_TAKEN).await.unwrap();
     let node = b.clone();
     let kept = tokio::spawn(async move { node.claim(&request("w1"), worker()).await });
-    asked(&place).await;
+    request_stands(&place).await;
     let own = b.session("shop").open().await.unwrap();
     call(&own, "pack", "k2").await;
     let claimed = b.claim(&request("w2"), worker()).await.unwrap().unwrap();
@@ -217,13 +219,10 @@ async fn claim_whose_client_has_left_is_given_back() {
     client.batch_execute(NOT_TAKEN).await.unwrap();
     let node = b.clone();
     let left = tokio::spawn(async move { node.claim(&request("w1"), worker()).await });
-    asked(&place).await;
+    request_stands(&place).await;
     left.abort();
     assert!(left.await.unwrap_err().is_cancelled());
-    client
-        .batch_execute("DROP TRIGGER skipped ON command")
-        .await
-        .unwrap();
+    pass(&client, "skip").await;
     let ended = updates
         .wait_for(|event| event.kind() == "claim_ended")
         .await;

@@ -13,6 +13,7 @@ use recount_journal::{Append, CarriedOut, Error, Journal, Sharing};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::client_claims::{NOT_TAKEN, request_stands};
 use crate::nodes::{Nodes, asked, support};
 use crate::place::Place;
 use crate::proxy::{Fault, Proxy};
@@ -284,4 +285,49 @@ async fn reply_that_is_lost_on_its_way_is_read_again() {
     proxy.cut();
     assert_eq!(reading.await.unwrap().unwrap().as_deref(), Some("r"));
     assert_eq!(place.execute("SELECT FROM command").await, 0);
+}
+
+/// Cancels the look of a sender at its request, as a server does that ends a deadlock.
+async fn cancel_a_look(place: &Place) {
+    let (locking, cancelling) = (place.client().await, place.client().await);
+    let lock = "SET lock_timeout = '200ms'; BEGIN; LOCK TABLE command";
+    while locking.batch_execute(lock).await.is_err() {
+        locking.batch_execute("ROLLBACK").await.unwrap();
+    }
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT reply FROM%'
+            AND query LIKE '%' || current_schema || '%'";
+    while cancelling.query(cancel, &[]).await.unwrap().is_empty() {}
+    locking.batch_execute("COMMIT").await.unwrap();
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn look_at_a_request_that_fails_is_repeated() {
+    let Nodes {
+        place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
+    let (request, live) = asked(&a).await;
+    let client = place.client().await;
+    client.batch_execute(NOT_TAKEN).await.unwrap();
+    let given = Ok(ToolConfirmation::confirmed());
+    let (asker, ada) = (b.clone(), Actor::embedder("ada"));
+    let answer = Operation::Answer { request, given };
+    let answering = tokio::spawn(async move { asker.operate(answer, ada).await });
+    request_stands(&place).await;
+    cancel_a_look(&place).await;
+    pass(&client, "skip").await;
+    let operated = answering.await.unwrap().unwrap();
+    let Operated::OnRecord(it) = operated else {
+        panic!("{operated:?}");
+    };
+    assert_eq!(it.by.name, "ada");
+    assert_eq!(ran.recv().await, Some("a"));
+    drop(live);
+    for node in [a, b] {
+        node.shutdown(Duration::from_secs(60)).await.unwrap();
+    }
 }

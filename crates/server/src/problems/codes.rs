@@ -165,6 +165,7 @@ codes! {
     IssuerKeys "issuer-keys" SERVICE_UNAVAILABLE "The keys of the issuer of tokens are not there";
     ReadNotRecorded "read-not-recorded" SERVICE_UNAVAILABLE "The read could not be put on record";
     NotWritable "not-writable" SERVICE_UNAVAILABLE "The journal cannot be written";
+    JournalUnavailable "journal-unavailable" SERVICE_UNAVAILABLE "The journal failed meanwhile";
     Unreadable "unreadable" INTERNAL_SERVER_ERROR "A record cannot be read";
     NewerRules "newer-rules" INTERNAL_SERVER_ERROR "The session has newer rules";
     UnknownField "unknown-field" INTERNAL_SERVER_ERROR "A recorded field is unknown here";

@@ -31,6 +31,9 @@ impl From<engine::Error> for Problem {
             engine::Error::HookMissing { .. } => Code::HookMissing,
             engine::Error::PauseUnconfirmed { .. } => Code::PauseUnconfirmed,
             engine::Error::ShutDown => Code::Draining,
+            engine::Error::Stopped {
+                unwritable: true, ..
+            } => Code::JournalUnavailable,
             // The error is not exhaustive for other crates.
             _ => Code::Engine,
         };
@@ -88,10 +91,9 @@ fn code_of_journal(error: &journal::Error) -> Code {
     match error {
         journal::Error::NoSpace { .. } => Code::NoSpace,
         journal::Error::Closed => Code::Draining,
-        journal::Error::ReadOnly => Code::NotWritable,
-        journal::Error::Poisoned { .. }
-        | journal::Error::Io { .. }
-        | journal::Error::Lossy { .. } => Code::NotWritable,
+        journal::Error::ReadOnly | journal::Error::Lossy { .. } => Code::NotWritable,
+        // What the request has written may be on record.
+        journal::Error::Poisoned { .. } | journal::Error::Io { .. } => Code::JournalUnavailable,
         journal::Error::Conflict { .. } => Code::Conflict,
         journal::Error::Owned { .. } => Code::Owned,
         journal::Error::Fenced { .. } => Code::Fenced,

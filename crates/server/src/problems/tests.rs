@@ -75,6 +75,7 @@ fn statuses_are_those_that_clients_were_promised() {
         ("draining", 503),
         ("no-space", 503),
         ("not-writable", 503),
+        ("journal-unavailable", 503),
     ] {
         assert_eq!(
             Code::named(code).unwrap().status().as_u16(),

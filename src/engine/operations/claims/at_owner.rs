@@ -71,7 +71,8 @@ impl Executor<'_> {
             let claimed = sent.await;
             let (is_claimed, may_be_recorded) = match &claimed {
                 Ok(_) => (true, true),
-                Err(error) => (false, matches!(error, Error::Stopped { .. })),
+                Err(Error::RefusedElsewhere(_)) => (false, false),
+                Err(error) => (false, !error.is_owned()),
             };
             match &claimed {
                 Ok(_) | Err(Error::RefusedElsewhere(_)) => drop(under_way),
@@ -108,7 +109,10 @@ async fn give_back(executor: &Executor<'_>, key: ClaimKey, by: Actor) {
             tracing::debug!(%session, %call, refusal = %refusal.text, "no claim to give back");
         }
         Err(error) => {
-            tracing::warn!(%session, %call, %error, "a claim without a client ends with its lease");
+            tracing::warn!(
+                %session, %call, %error,
+                "a claim without a client, if it is on record, ends with its lease"
+            );
         }
     }
 }

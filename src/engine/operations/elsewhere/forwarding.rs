@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use recount_journal::{Error as JournalError, Sharing};
+use recount_journal::{Error as JournalError, Sharing, causes};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -120,6 +120,8 @@ impl Executor<'_> {
 }
 
 /// Sends an operation to the owner of a session, and waits for the outcome.
+///
+/// A look that fails is repeated: the owner may have carried out the operation already.
 async fn send(
     sharing: &dyn Sharing,
     session: SessionId,
@@ -130,32 +132,53 @@ async fn send(
     let id: Uuid = sharing.ask(session.0, text, within).await?;
     let mut seen = 0;
     loop {
-        if let Some(reply) = sharing.replied(session.0, id).await? {
-            return Ok(Way::Replied(reply));
-        }
         let is_late = until <= Instant::now();
-        if (is_late || sharing.owner(session.0).await?.is_none())
-            && sharing.withdraw(session.0, id).await?
-        {
-            return Ok(Way::Withdrawn);
-        }
-        if is_late {
-            let cause = "its owner has not told what became of the request".to_owned();
-            return Err(Error::Stopped { session, cause });
+        match end_of(sharing, (session, id), is_late).await {
+            Ok(Some(way)) => return Ok(way),
+            Ok(None) if is_late => {
+                let cause = "its owner has not told what became of the request".to_owned();
+                return Err(stopped(session, cause));
+            }
+            Ok(None) => {}
+            Err(error) if error.is_transient() && !is_late => {
+                tracing::debug!(%session, error = %causes(&error), "no look at a request");
+            }
+            Err(error) => return Err(stopped(session, causes(&error))),
         }
         seen = sharing.changed(seen).await;
     }
 }
 
+/// Returns the end of an operation that was sent, once it has one. Without an owner, or late, it is
+/// withdrawn.
+async fn end_of(
+    sharing: &dyn Sharing,
+    (session, id): (SessionId, Uuid),
+    is_late: bool,
+) -> Result<Option<Way>, JournalError> {
+    if let Some(reply) = sharing.replied(session.0, id).await? {
+        return Ok(Some(Way::Replied(reply)));
+    }
+    let may_be_withdrawn = is_late || sharing.owner(session.0).await?.is_none();
+    let is_withdrawn = may_be_withdrawn && sharing.withdraw(session.0, id).await?;
+    Ok(is_withdrawn.then_some(Way::Withdrawn))
+}
+
 fn operated(session: SessionId, outcome: Outcome) -> Result<Operated, Error> {
     match outcome {
         Outcome::OnRecord(it) => Ok(Operated::OnRecord(it)),
-        Outcome::OnRecordBut(it, cause) => {
-            let error = Error::Stopped { session, cause };
-            Ok(Operated::OnRecordBut(it, error))
-        }
+        Outcome::OnRecordBut(it, cause) => Ok(Operated::OnRecordBut(it, stopped(session, cause))),
         Outcome::Refused(refusal) => Ok(Operated::Refused(refusal)),
-        Outcome::Failed(cause) => Err(Error::Stopped { session, cause }),
+        Outcome::Failed(cause) => Err(stopped(session, cause)),
+    }
+}
+
+/// The error of an operation that its owner may have recorded.
+fn stopped(session: SessionId, cause: String) -> Error {
+    Error::Stopped {
+        session,
+        cause,
+        unwritable: false,
     }
 }
 
