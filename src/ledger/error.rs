@@ -1,5 +1,7 @@
 //! Errors between a session and its journal.
 
+use recount_journal::Error as JournalError;
+
 use crate::session::{DecodeError, Endless, ObjectHash, Seq, SessionId};
 
 /// A technical failure. A refused command is a [`Rejection`](crate::session::Rejection) instead.
@@ -116,7 +118,13 @@ impl Error {
     #[must_use]
     pub fn is_of_one_session(&self) -> bool {
         match self {
-            Error::Journal(_) => false,
+            Error::Journal(error) => matches!(
+                error,
+                JournalError::Damaged {
+                    session: Some(session),
+                    ..
+                } if !session.is_nil()
+            ),
             Error::Sealed { .. }
             | Error::NoKeyStore { .. }
             | Error::Seal(_)

@@ -5,6 +5,7 @@
 
 mod appending;
 mod approvals;
+mod chain;
 mod claims;
 mod clock_observations;
 mod erasure;

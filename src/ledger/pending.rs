@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use recount_journal::{Line, OpenItem, Span};
+use recount_journal::{Error as JournalError, Hash, Line, OpenItem, Span};
 use serde::{Deserialize, Serialize};
 
 use super::appending::MODEL_LOST_INTEREST;
@@ -164,16 +164,48 @@ impl Ledger {
     pub async fn pending_of(&self, items: &[OpenItem]) -> Result<Vec<PendingConfirmation>, Error> {
         let mut pending = Vec::with_capacity(items.len());
         for items in items.chunks(AT_ONCE) {
-            for asked in self.asked(items).await? {
-                match self.pending_confirmation(&asked).await {
-                    Err(error) if error.is_of_one_session() => {
-                        pending.push(pending_sealed(&asked)?);
+            match self.asked(items).await {
+                Err(error) if error.is_of_one_session() => {
+                    for item in items {
+                        pending.extend(self.pending_alone(item).await?);
                     }
-                    found => pending.extend(found?),
+                }
+                asked => {
+                    for asked in asked? {
+                        pending.extend(self.pending_or_unread(&asked).await?);
+                    }
                 }
             }
         }
         Ok(pending)
+    }
+
+    /// Returns the request of an item, whose records may be damaged.
+    async fn pending_alone(&self, item: &OpenItem) -> Result<Option<PendingConfirmation>, Error> {
+        match self.asked(slice::from_ref(item)).await {
+            Err(error) if error.is_of_one_session() => {
+                let question = self.question_of(item).await?;
+                Ok(question.map(|question| unread(item, question, None)))
+            }
+            asked => match asked?.pop() {
+                Some(asked) => self.pending_or_unread(&asked).await,
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Returns a request, without what cannot be read of it.
+    async fn pending_or_unread(
+        &self,
+        asked: &Asked<'_>,
+    ) -> Result<Option<PendingConfirmation>, Error> {
+        match self.pending_confirmation(asked).await {
+            Err(error) if error.is_of_one_session() => {
+                let question = (asked.id, asked.seq);
+                Ok(Some(unread(asked.item, question, Some(asked))))
+            }
+            found => found,
+        }
     }
 
     /// Returns a request by its call and its own seq, if it still waits for an answer.
@@ -311,16 +343,22 @@ impl Ledger {
                 next().pop()
             };
             let called = from_call.into_iter().next();
-            if let (Some(opened), Some(called), Some(request)) = (opened, called, request) {
-                all.push(Asked {
-                    item,
-                    id,
-                    seq,
-                    opened,
-                    called,
-                    request,
-                });
-            }
+            let (Some(opened), Some(called), Some(request)) = (opened, called, request) else {
+                let missing = JournalError::Damaged {
+                    session: Some(item.session),
+                    seq: None,
+                    what: format!("records of the open call {} are missing", item.item),
+                };
+                return Err(missing.into());
+            };
+            all.push(Asked {
+                item,
+                id,
+                seq,
+                opened,
+                called,
+                request,
+            });
         }
         Ok(all)
     }
@@ -385,29 +423,29 @@ struct Asked<'i> {
 }
 
 /// Creates the listing's entry for a request that cannot be read, such as one without its key.
-fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
-    let item = asked.item;
+/// Without its records, even their hashes are not known.
+fn unread(
+    item: &OpenItem,
+    (id, request): (RequestId, Seq),
+    asked: Option<&Asked<'_>>,
+) -> PendingConfirmation {
     let (session, call) = (SessionId(item.session), Seq(item.item));
-    let malformed = |source| Error::Malformed {
-        session,
-        seq: call,
-        source,
-    };
-    let received = asked.called.record().map_err(malformed)?;
-    Ok(PendingConfirmation {
-        id: asked.id,
+    let unknown = || ObjectHash::from_bytes(*Hash::ZERO.as_bytes());
+    let body = asked.and_then(|it| Json::parse(it.called.record().ok()?.body.get()).ok());
+    PendingConfirmation {
+        id,
         session,
         agent: String::new(),
         external_id: None,
         labels: BTreeMap::new(),
         on_behalf_of: None,
-        request: asked.seq,
-        request_hash: object_hash(&asked.request),
+        request,
+        request_hash: asked.map_or_else(unknown, |it| object_hash(&it.request)),
         call,
-        call_hash: object_hash(&asked.called),
+        call_hash: asked.map_or_else(unknown, |it| object_hash(&it.called)),
         parent: None,
         tool: String::new(),
-        args: Json::parse(received.body.get()).unwrap_or_else(|_| Json::empty_object()),
+        args: body.unwrap_or_else(Json::empty_object),
         sealed_args: Vec::new(),
         sealed: true,
         hint: None,
@@ -423,7 +461,7 @@ fn pending_sealed(asked: &Asked<'_>) -> Result<PendingConfirmation, Error> {
         may_allow_for_session: false,
         needs: None,
         approvals: Vec::new(),
-    })
+    }
 }
 
 fn is_bound(args: &Json, hash: ObjectHash) -> bool {
@@ -440,7 +478,7 @@ mod tests {
     use std::sync::Arc;
 
     use recount_journal::{
-        Actor, Append, DiskJournal, Draft, Hash, Journal, MemoryJournal, WorkChange, block_on,
+        Actor, Append, DiskJournal, Draft, Journal, MemoryJournal, WorkChange, block_on,
     };
     use uuid::Uuid;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use recount_journal::seal::{KeyStore, SessionKey, is_sealed_object};
-use recount_journal::{Hash, Journal, Line, Object};
+use recount_journal::{Hash, Head, Journal, Line, Object};
 
+use super::chain::Chain;
 use super::holds::HoldBook;
 use super::line::{self, Entry};
 use super::pauses::PauseBook;
@@ -167,23 +168,10 @@ impl Ledger {
         }
         let known = self.snapshot_of(id).await;
         let mut session = known.unwrap_or_else(|| Session::new(id));
-        let (known, mut folded) = (session.head, 0);
-        let mut next = known.next();
-        loop {
-            let facts = self.facts(id, next, PAGE).await?;
-            let Some(last) = facts.last() else { break };
-            next = last.seq.next();
-            folded += facts.len() as u64;
-            for fact in &facts {
-                self.provide(&mut session, fact).await?;
-                evolve_in_place(&mut session, fact);
-            }
-        }
-        let head = self
-            .journal
-            .head(id.0)
-            .await?
-            .ok_or(Error::UnknownSession { session: id })?;
+        let known = session.head;
+        let head = self.journal.head(id.0).await?;
+        let head = head.ok_or(Error::UnknownSession { session: id })?;
+        let folded = self.fold_up_to(&head, &mut session).await?;
         // Skipped records at the end still precede the next append.
         session.head = Seq(head.seq);
         let first = self.entries(id, Seq(1), 1).await?;
@@ -205,6 +193,37 @@ impl Ledger {
             self.keep_snapshot(&loaded, folded).await;
         }
         Ok(loaded)
+    }
+
+    /// Folds the records up to the head. Returns the number of those that were not skipped.
+    async fn fold_up_to(&self, head: &Head, session: &mut Session) -> Result<u64, Error> {
+        let (id, mut key, mut folded) = (session.id, None, 0);
+        let is_shared = self.journal.sharing().is_some();
+        let mut chain = Chain::behind(id, session.head, is_shared);
+        let mut next = session.head.next();
+        while next.0 <= head.seq {
+            let left = usize::try_from(head.seq - next.0).unwrap_or(PAGE);
+            let limit = left.saturating_add(1).min(PAGE);
+            let lines = self.journal.read(id.0, next.0, limit).await?;
+            if lines.is_empty() {
+                return Err(chain.missing(next));
+            }
+            for line in &lines {
+                chain.take(next, line)?;
+                match self.fact_on(id, next, line, &mut key).await {
+                    Ok(fact) => {
+                        self.provide(session, &fact).await?;
+                        evolve_in_place(session, &fact);
+                        folded += 1;
+                    }
+                    Err(error) if self.skips(&error) => {}
+                    Err(error) => return Err(error),
+                }
+                next = next.next();
+            }
+        }
+        chain.ends_at(head)?;
+        Ok(folded)
     }
 
     /// Returns at most `limit` facts of a session, starting at `from`.

@@ -47,8 +47,13 @@ impl Client {
         session.relay(relay).await.unwrap();
         let mut client = Client { service, orders };
         // Only calls that wait come before it.
-        while let RelayOrder::Waits { .. } = client.next().await {}
-        client
+        loop {
+            match client.next().await {
+                RelayOrder::Waits { .. } => {}
+                RelayOrder::Taken => return client,
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     fn call(&self, id: &str, name: &str) {

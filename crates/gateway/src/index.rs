@@ -135,11 +135,12 @@ impl Index {
         }
     }
 
-    /// Puts a key of a session that is perhaps not open yet.
+    /// Puts a key of a session that is perhaps not open yet. One that cannot be opened has no keys.
     pub(crate) fn expect(&self, key: PlaceKey, session: &Opening) {
         let mut opening = self.opening();
         let is_open = session.borrow().is_some();
-        if !is_open {
+        let is_being_opened = !is_open && session.has_changed().is_ok();
+        if is_being_opened {
             opening.keys.insert(key, session.clone());
         }
         if let Some(session) = opening.session_of(session) {
@@ -234,5 +235,9 @@ mod tests {
         assert_eq!(index.known(handle("first")), None);
         index.settle(&opens, None);
         assert_eq!(index.known(handle("first")), None);
+        // The connection goes on without a session, and gets further handles.
+        drop(opens);
+        index.expect(handle("second"), &opening);
+        assert!(index.opening().keys.is_empty());
     }
 }

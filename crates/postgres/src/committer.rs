@@ -102,7 +102,13 @@ impl Committer {
         is_lost: bool,
     ) -> Attempt {
         let open = self.open(line).await;
-        if is_lost && let Err(error) = self.resolve(&open.client, jobs).await {
+        let resolving = async {
+            match is_lost {
+                true => self.resolve(&open.client, jobs).await,
+                false => Ok(()),
+            }
+        };
+        if let Err(error) = self.server.health.watched(resolving).await {
             tracing::warn!(error = %causes(&error), "the outcome of appends is still unknown");
             tokio::time::sleep(PAUSES.0).await;
             return Attempt::Lost;

@@ -28,6 +28,8 @@ pub(in crate::engine) struct Performer {
 pub(in crate::engine) enum InFlight {
     /// Handled elsewhere: by an approver, or by the socket's writer.
     Left,
+    /// A run whose time was over before it could begin. Its tool never begins.
+    Overdue,
     /// The session's timer is set to its deadline or earlier.
     Timed,
     /// A task for several effects. It ends with the last of them.
@@ -124,6 +126,7 @@ impl Performer {
             let (call, attempt) = (*call, *attempt);
             let never = match self.in_flight.get(effect) {
                 Some(InFlight::Run { beginning, .. }) => beginning.take_back(),
+                Some(InFlight::Overdue) => true,
                 Some(
                     InFlight::Left
                     | InFlight::Timed
@@ -143,7 +146,11 @@ impl Performer {
         match self.in_flight.get(effect) {
             Some(InFlight::Run { beginning, .. }) => beginning.has_begun(),
             Some(
-                InFlight::Left | InFlight::Timed | InFlight::Together(_) | InFlight::Task { .. },
+                InFlight::Left
+                | InFlight::Overdue
+                | InFlight::Timed
+                | InFlight::Together(_)
+                | InFlight::Task { .. },
             )
             | None => false,
         }
@@ -159,7 +166,7 @@ impl Performer {
         let own = self.in_flight.iter();
         let own = own.filter(|(effect, _)| due_of(effect).is_none());
         own.map(|(_, in_flight)| in_flight).any(|it| match it {
-            InFlight::Left => false,
+            InFlight::Left | InFlight::Overdue => false,
             InFlight::Timed => true,
             InFlight::Together(task) => !task.is_finished(),
             InFlight::Task { task, .. } | InFlight::Run { task, .. } => !task.is_finished(),
@@ -170,7 +177,7 @@ impl Performer {
 impl InFlight {
     fn stop(&self) {
         match self {
-            InFlight::Left | InFlight::Timed | InFlight::Together(_) => {}
+            InFlight::Left | InFlight::Overdue | InFlight::Timed | InFlight::Together(_) => {}
             InFlight::Task { task, cancelled } => {
                 cancelled.cancel();
                 task.abort();

@@ -402,6 +402,18 @@ impl LiveHandle {
         self.ask(|reply| Input::Command(command, reply)).await
     }
 
+    /// Waits until the session is closed, perhaps by another program, or its task has ended. The
+    /// wait itself keeps neither.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let task = self.task.clone();
+        async move {
+            tokio::select! {
+                () = task.over.cancelled() => {}
+                () = task.inbox.closed() => {}
+            }
+        }
+    }
+
     /// Returns the handle as one whose drop ends nothing: running calls continue, and the session's
     /// task ends once it is idle. A connection stays open until it is silent.
     ///

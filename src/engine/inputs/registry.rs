@@ -98,11 +98,6 @@ impl Registry {
         media.map(|it| it.place_of_text())
     }
 
-    /// Removes the session's task.
-    pub(in crate::engine) fn remove(&self, id: SessionId) {
-        self.lock().remove(&id);
-    }
-
     /// True if the session has a task that can handle inputs.
     pub(in crate::engine) fn has_task(&self, id: SessionId) -> bool {
         let tasks = self.lock();

@@ -118,7 +118,13 @@ impl SessionTask {
     pub(in crate::engine) async fn shut_down(&mut self) {
         let outcome = self.disconnect(SHUT_DOWN).await;
         self.connections.reconnecting.closing_socket().await;
-        self.shared.registry.remove(self.id);
+        let mut owned = None;
+        self.shared.registry.remove_if(self.id, || {
+            owned = self.stream.ledger.let_go(self.id);
+            true
+        });
+        // Tools of other sessions may run for long, and this one can go on elsewhere meanwhile.
+        self.stream.ledger.release(self.id, owned).await;
         if let Some(draining) = self.draining.take() {
             // A failed journal reports its error when it is closed.
             let mut replies = draining.replies.into_iter();

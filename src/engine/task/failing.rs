@@ -67,7 +67,7 @@ impl Failure {
 
 impl Error {
     /// True if the journal could not be written.
-    pub(super) fn is_unwritable(&self) -> bool {
+    pub(in crate::engine) fn is_unwritable(&self) -> bool {
         match self {
             Error::Stopped { unwritable, .. } => *unwritable,
             Error::Ledger(ledger::Error::Journal(error)) => {

@@ -73,6 +73,8 @@ pub(crate) struct Calls {
     pub(super) known: BTreeMap<Seq, Known>,
     /// True once every call of an earlier connection that waits is known.
     pub(super) knows_earlier: bool,
+    /// True if messages have waited for that long enough.
+    pub(super) waited: bool,
     /// The ids and tools of calls of earlier connections that no client has.
     pub(super) earlier: BTreeMap<Seq, (Option<String>, String)>,
     pub(super) answers: Answers,

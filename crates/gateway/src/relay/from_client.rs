@@ -1,8 +1,9 @@
 //! The passage of the client's messages to the vendor, and what the session gets of them.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -20,6 +21,10 @@ use crate::frames::setup::ContextUpdate;
 /// The maximum number of answers in a message. A session has at most 1,000 open calls, and each
 /// answer is compared with those of the connection.
 const ANSWERS_MAX: usize = 1_024;
+
+/// The longest time for which a message with an answer, and what is behind it, waits for the calls
+/// of earlier connections. A journal that cannot be written does not tell them.
+const EARLY_MAX: Duration = Duration::from_secs(10);
 
 /// The payload of a text or binary message.
 fn bytes_of(message: &Message) -> &[u8] {
@@ -44,10 +49,22 @@ impl Relay {
         }
         let waits = !self.early.is_empty() || self.calls.must_wait(bytes_of(&message));
         if waits {
+            if self.early.is_empty() {
+                self.early_until = Some(Box::pin(sleep(EARLY_MAX)));
+            }
             self.early.push(message);
             return None;
         }
         self.pass_on(message)
+    }
+
+    /// Takes what still waits at the end of the connection: the client has sent it before.
+    pub(super) fn take_last(&mut self) {
+        while let Some(message) = self.early.pop() {
+            if self.pass_on(message).is_some() {
+                return;
+            }
+        }
     }
 
     /// Passes a message on, or what may pass of it.

@@ -41,22 +41,17 @@ impl Relay {
         match self.early.is_empty() {
             true => self.may_take_client(),
             // Read on while messages wait, so that the end of the connection is seen.
-            false => !self.knows_calls() && self.early.has_room(),
+            false => !self.calls.knows_enough() && self.early.has_room(),
         }
     }
 
     /// True if the next message of the client that waits passes now.
     pub(super) fn may_take_early(&self) -> bool {
-        !self.early.is_empty() && self.knows_calls() && self.may_take_client()
+        !self.early.is_empty() && self.calls.knows_enough() && self.may_take_client()
     }
 
     fn may_take_client(&self) -> bool {
         self.to_vendor.has_room() && (self.is_unrecorded || self.reports.have_room())
-    }
-
-    /// True if the calls of earlier connections are known, or will never be.
-    fn knows_calls(&self) -> bool {
-        self.calls.knows_earlier || self.calls.is_stopped
     }
 
     pub(super) fn of_session(&mut self, event: Event) {

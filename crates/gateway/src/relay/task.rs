@@ -108,6 +108,8 @@ pub(crate) struct Relay {
     pub(super) complaints: Complaints,
     /// The time at which a call counts as not recorded.
     pub(super) overdue: Option<Pin<Box<Sleep>>>,
+    /// The time until which messages of the client wait for the calls of earlier connections.
+    pub(super) early_until: Option<Pin<Box<Sleep>>>,
     /// True if the session has stopped.
     pub(super) is_unrecorded: bool,
 }
@@ -139,6 +141,7 @@ impl Relay {
             dropped: 0,
             complaints: Complaints::default(),
             overdue: None,
+            early_until: None,
             is_unrecorded: false,
         }
     }
@@ -207,6 +210,10 @@ impl Relay {
                     self.overdue = None;
                     self.pass_unrecorded();
                 }
+                () = overdue(&mut self.early_until) => {
+                    self.early_until = None;
+                    self.calls.waited = true;
+                }
                 _ = pings.tick() => {
                     if heard.elapsed() > SILENCE_MAX {
                         return End::ClientLost("no sign of the client for 100 s".to_owned());
@@ -228,6 +235,9 @@ impl Relay {
 
     /// Writes the last messages, closes both sides, and tells the session.
     async fn finish(mut self: Box<Self>, end: End, client: Halves<Client>, vendor: Halves<Vendor>) {
+        if !matches!(end, End::Own(..)) {
+            self.take_last();
+        }
         if self.dropped > 0 {
             let dropped = self.dropped;
             // Empty if the session was never opened.

@@ -10,16 +10,24 @@ use std::collections::{HashMap, HashSet};
 use super::calls::Calls;
 use super::known::State;
 use crate::frames::answering::{Answer, answers};
-use crate::frames::client::{is_media, text_of};
+use crate::frames::client::{ClientFrame, is_media, look, text_of};
 use crate::frames::responses::Response;
 
 impl Calls {
     /// True if the client has a response outside the list of `toolResponse` in its message, while
-    /// the calls of earlier connections are not known.
+    /// the calls of earlier connections are not known. A message that ends its connection does not
+    /// wait, and is not searched: it may nest to any depth.
     pub(crate) fn must_wait(&self, frame: &[u8]) -> bool {
-        let is_unknown = !self.knows_earlier && !self.is_stopped;
         let has_answer = |text| !answers(text).is_empty();
-        is_unknown && !is_media(frame) && text_of(frame).is_ok_and(has_answer)
+        !self.knows_enough()
+            && !is_media(frame)
+            && !matches!(look(frame), ClientFrame::Malformed(_))
+            && text_of(frame).is_ok_and(has_answer)
+    }
+
+    /// True if the calls of earlier connections are known, or nothing waits for them any more.
+    pub(crate) fn knows_enough(&self) -> bool {
+        self.knows_earlier || self.is_stopped || self.waited
     }
 
     /// True if a message of the client answers a call that it does not have, in another place than
@@ -114,5 +122,22 @@ impl<'c> Withheld<'c> {
                 .any(|it| self.names.contains(it.as_str())),
         };
         is_named && (!answer.follows_call || has_one(&self.unanswered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_message_waits_for_nothing_since_it_ends_its_connection() {
+        let calls = Calls::default();
+        let answer = r#"{"functionResponse":{"id":"a","name":"pay","response":{}}}"#;
+        let within = |depth: usize| {
+            let (begin, end) = ("[".repeat(depth), "]".repeat(depth));
+            format!(r#"{{"clientContent":{{"turns":{begin}{answer}{end}}}}}"#)
+        };
+        assert!(calls.must_wait(within(2).as_bytes()));
+        assert!(!calls.must_wait(within(10_000).as_bytes()));
     }
 }

@@ -9,8 +9,10 @@ use recount::testing::{StuckJournal, SurvivingJournal};
 use recount::tool::policy_file;
 use recount_gateway::AnyCredential;
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, POLICIES, agent, alone, answer, call, calls};
+use crate::bench::{Bench, POLICIES, SETUP_COMPLETE, agent, alone, answer, call, calls};
+use crate::forgeries::{HELLO, history};
 
 const NAMED: [(&str, &str); 1] = [("x-recount-session", "s1")];
 
@@ -141,10 +143,10 @@ async fn stuck(pass_observed: bool) -> (Bench, Arc<StuckJournal>) {
     (bench.await, journal)
 }
 
-/// Lets three seconds pass.
-pub(crate) async fn three_seconds() {
+/// Lets some seconds pass.
+pub(crate) async fn seconds(count: u64) {
     tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(3)).await;
+    tokio::time::advance(Duration::from_secs(count)).await;
     tokio::time::resume();
 }
 
@@ -158,13 +160,67 @@ async fn calls_wait_for_a_journal_that_does_not_write() {
     vendor.binary(&calls(&[call("f2", "refund")])).await;
     vendor.binary(USAGE).await;
     assert_eq!(client.next_text().await, USAGE);
-    three_seconds().await;
+    seconds(3).await;
     vendor.binary(USAGE).await;
     assert_eq!(client.next_text().await, USAGE);
     journal.release();
     assert_eq!(client.next_text().await, observed);
     bench.answer("refund", ToolConfirmation::confirmed()).await;
     assert_eq!(client.next_text().await, alone(&call("f2", "refund")));
+}
+
+/// A client restores its history while the calls of earlier connections cannot be known. Until they
+/// are, its answers do not pass; what it says does.
+#[tokio::test]
+async fn journal_that_does_not_write_keeps_no_word_for_long() {
+    let (mut bench, journal) = stuck(false).await;
+    journal.stick();
+    let (mut client, mut vendor) = bench.opened("ada", &NAMED).await;
+    client.text(r#"{"setup":{"model":"models/m"}}"#).await;
+    vendor.next_json().await;
+    vendor.binary(SETUP_COMPLETE).await;
+    client.next_text().await;
+    client.text(&history("old", "refund")).await;
+    client.text(HELLO).await;
+    // All before the ping is read.
+    client.send(Message::Ping(Vec::new().into())).await;
+    while !matches!(client.next_frame().await, Some(Message::Pong(_))) {}
+    vendor.send(Message::Ping(Vec::new().into())).await;
+    assert!(matches!(vendor.next_frame().await, Some(Message::Pong(_))));
+    seconds(11).await;
+    assert_eq!(vendor.next_text().await, HELLO);
+    client.text(HELLO).await;
+    assert_eq!(vendor.next_text().await, HELLO);
+}
+
+/// Its answer waits behind its history, and the client closes before the calls are known.
+#[tokio::test]
+async fn answer_that_still_waits_as_its_client_closes_is_on_record() {
+    let journal = StuckJournal::new();
+    let engine = Engine::in_memory().journal(journal.clone());
+    let engine = engine.agent("desk", agent(POLICIES)).open().await.unwrap();
+    let mut bench = Bench::over(engine).await;
+    let (mut client, mut vendor) = bench.connected_with("ada", &NAMED, json!({})).await;
+    vendor.binary(&calls(&[call("f1", "refund")])).await;
+    vendor.next_json().await;
+    bench.answer("refund", ToolConfirmation::confirmed()).await;
+    client.next_text().await;
+    let updates = bench.engine.subscribe();
+    client.drop_connection();
+    bench.recorded(updates, "claim_ended").await;
+    let (mut client, mut vendor) = bench.opened("ada", &NAMED).await;
+    journal.stick();
+    client.text(r#"{"setup":{"model":"models/m"}}"#).await;
+    vendor.next_json().await;
+    vendor.binary(SETUP_COMPLETE).await;
+    client.next_text().await;
+    let updates = bench.engine.subscribe();
+    client.text(&history("old", "refund")).await;
+    client.text(&answer("f1", "refund")).await;
+    client.send(Message::Close(None)).await;
+    client.closed().await;
+    journal.release();
+    bench.recorded(updates, "outcome_found").await;
 }
 
 #[tokio::test]
@@ -177,7 +233,7 @@ async fn observed_calls_may_pass_a_journal_that_does_not_write() {
     vendor.binary(&calls(&[call("f2", "refund")])).await;
     vendor.binary(USAGE).await;
     assert_eq!(client.next_text().await, USAGE);
-    three_seconds().await;
+    seconds(3).await;
     assert_eq!(client.next_text().await, observed);
     client.text(&answer("f1", "look_up")).await;
     assert_eq!(vendor.next_text().await, answer("f1", "look_up"));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, Side, alone, answer, call, calls};
 
 /// A message that shows that nothing was sent before it.
-const HELLO: &str = r#"{"realtimeInput":{"activityEnd":{}}}"#;
+pub(crate) const HELLO: &str = r#"{"realtimeInput":{"activityEnd":{}}}"#;
 
 /// Checks that the message does not reach the vendor.
 async fn is_dropped(client: &mut Side, vendor: &mut Side, message: &str) {
@@ -35,7 +35,7 @@ fn answered(response: Value) -> Value {
 }
 
 /// The turns of a call and its response, as a client restores its history.
-fn history(id: &str, name: &str) -> String {
+pub(crate) fn history(id: &str, name: &str) -> String {
     let call = json!({"functionCall": {"id": id, "name": name, "args": {}}});
     let response = answered(json!({"id": id, "name": name, "response": {}}));
     turns(&[("model", call), ("user", response)])

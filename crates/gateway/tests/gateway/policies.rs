@@ -8,7 +8,7 @@ use recount::tool::policy_file;
 use recount_gateway::{AnyCredential, Settings};
 
 use crate::bench::{Bench, POLICIES, Side, agent, alone, answer, call, calls};
-use crate::faults::three_seconds;
+use crate::faults::seconds;
 
 const HELLO: &str = r#"{"realtimeInput":{"activityEnd":{}}}"#;
 
@@ -94,7 +94,7 @@ async fn call_that_passed_and_is_held_by_now_is_delivered_once() {
         vendor.binary(&passed).await;
         vendor.binary(r#"{"usageMetadata":{}}"#).await;
         client.next_text().await;
-        three_seconds().await;
+        seconds(3).await;
         assert_eq!(client.next_text().await, passed);
         if answered_early {
             client.text(&answer("f1", "look_up")).await;

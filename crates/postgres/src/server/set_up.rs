@@ -25,9 +25,10 @@ const TIMEOUTS: &str = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_s
 /// The end of a connection whose program is silent. The server would otherwise keep the locks of a
 /// node that is cut off within a transaction, and all others would wait for them.
 ///
-/// A node sends the parts of a transaction at once, so it is never idle in one. The keepalive finds
-/// a peer that is gone; over a Unix socket there is none.
+/// A node is never idle within a transaction for long. The keepalive finds a peer that is gone, and
+/// the last timeout one that does not acknowledge a reply; over a Unix socket there is neither.
 const SILENCE: &str = "SET idle_in_transaction_session_timeout = '3s';
+    SET tcp_user_timeout = '10s';
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3";
 
 /// Sets up a new connection. With `commit`, that is its `synchronous_commit`, so that a later

@@ -1,10 +1,16 @@
 //! Rows that are missing or damaged are told, and nothing is read as if they had never been.
 
+use recount::engine;
+use recount::ledger;
+use recount::prelude::Actor;
+use recount::session::Json;
+use recount::tool::ToolConfirmation;
 use recount_journal::testing::Stream;
 use recount_journal::{Commit, Error, Journal, Span};
 use recount_postgres::PostgresJournal;
 use uuid::Uuid;
 
+use crate::nodes::Nodes;
 use crate::place::Place;
 
 /// A journal with two streams of three appends each, with two records an append.
@@ -115,4 +121,64 @@ async fn verification_reads_past_damage() {
     };
     assert_eq!(of(whole.session), [2, 2, 2]);
     assert_eq!(of(session), [2, 0, 2]);
+}
+
+/// The place of the damage that keeps a node from going on with a session.
+fn stopped_at<T: std::fmt::Debug>(told: Result<T, ledger::Error>) -> u64 {
+    match told.unwrap_err() {
+        ledger::Error::Journal(error) => at(Err::<(), _>(error)).1,
+        other => panic!("{other}"),
+    }
+}
+
+/// A node would go on from something else than what was decided. The other sessions are listed and
+/// go on.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn session_with_lost_or_altered_records_goes_on_nowhere() {
+    let Nodes {
+        place, a, b, ran, ..
+    } = Nodes::new().await;
+    let mut requests = Vec::new();
+    for _ in 0..3 {
+        let live = a.session("support").open().await.unwrap();
+        let (args, by) = (Json::empty_object(), Actor::embedder("pipeline"));
+        live.begin_call("refund", args, "k", by).await.unwrap();
+        let request = live.pending().await.unwrap().remove(0).id;
+        requests.push((request, live.session_id()));
+    }
+    a.shutdown(std::time::Duration::ZERO).await.unwrap();
+    let [(lost, without_end), (altered, with_other), (sound, _)] = requests[..] else {
+        panic!("three were asked");
+    };
+    let head = b.ledger().journal().head(without_end.0).await.unwrap();
+    let last = head.unwrap().seq;
+    let delete = format!("DELETE FROM append WHERE session = '{without_end}' AND last = {last}");
+    assert_eq!(place.execute(&delete).await, 1);
+    let alter = format!(
+        "UPDATE append SET lines = convert_to(
+             replace(convert_from(lines, 'UTF8'), '\"refund\"', '\"refuns\"'), 'UTF8')
+         WHERE session = '{with_other}' AND convert_from(lines, 'UTF8') LIKE '%function_call_rec%'"
+    );
+    assert_eq!(place.execute(&alter).await, 1);
+    assert!(stopped_at(b.ledger().load(without_end).await) <= last);
+    stopped_at(b.ledger().load(with_other).await);
+    let listed = b.pending().await.unwrap();
+    assert_eq!(listed.len(), 3);
+    let readable = listed.iter().filter(|it| !it.sealed).map(|it| it.id);
+    assert!(readable.into_iter().any(|it| it == sound));
+    let answer = async |request| {
+        let by = Actor::embedder("ada");
+        b.answer(request, ToolConfirmation::confirmed(), by).await
+    };
+    for damaged in [lost, altered] {
+        let error: engine::Error = answer(damaged).await.unwrap_err();
+    }
+    answer(sound).await.unwrap();
+    let mut ran = ran;
+    assert_eq!(ran.recv().await, Some("b"));
+    assert!(ran.try_recv().is_err());
+    b.shutdown(std::time::Duration::from_secs(60))
+        .await
+        .unwrap();
 }

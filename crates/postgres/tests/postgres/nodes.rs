@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount::engine::{Desk, Error, SystemClock};
+use recount::engine::{Desk, Error, Operated, Operation, SystemClock};
 use recount::journal::{Error as JournalError, Journal};
 use recount::ledger::Ledger;
 use recount::prelude::*;
-use recount::session::Event;
+use recount::session::{Event, Json};
 use recount::testing::ScriptedModel;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::place::Place;
 
@@ -159,5 +159,62 @@ async fn node_adopts_what_a_desk_approved() {
         .unwrap();
     journal.close().await.unwrap();
     assert_eq!(ran.recv().await, Some("b"));
+    b.shutdown(Duration::from_secs(60)).await.unwrap();
+}
+
+/// A node that ends waits for its tools. What waits for a person goes on elsewhere meanwhile.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn session_without_a_running_tool_leaves_a_node_that_drains() {
+    let Nodes {
+        place,
+        a: _a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
+    let (starts, mut started) = mpsc::unbounded_channel();
+    let end = Arc::new(Notify::new());
+    let wait = {
+        let end = end.clone();
+        T::simple("wait", "Waits", move |_| {
+            let (starts, end) = (starts.clone(), end.clone());
+            async move {
+                starts.send(()).unwrap();
+                end.notified().await;
+                Ok(json!({}))
+            }
+        })
+    };
+    let (runs, _ran_here) = mpsc::unbounded_channel();
+    let builder = Engine::in_memory().journal(place.node("ending"));
+    let slow = Agent::new().model("none").strict().tools(wait);
+    let builder = builder
+        .agent("support", support("ending", runs))
+        .agent("slow", slow);
+    let ending = builder.open().await.unwrap();
+    let (request, live) = asked(&ending).await;
+    let busy = ending.session("slow").open().await.unwrap();
+    let by = || Actor::embedder("ada");
+    let args = Json::empty_object();
+    let begun = busy.begin_call("wait", args, "k", by()).await.unwrap();
+    started.recv().await.unwrap();
+    let draining = tokio::spawn(async move { ending.shutdown(Duration::from_secs(600)).await });
+    // Refused only while the other node owns the session.
+    let answered = b.operate(
+        Operation::Answer {
+            request,
+            given: Ok(ToolConfirmation::confirmed()),
+        },
+        by(),
+    );
+    let Operated::OnRecord(_) = answered.await.unwrap() else {
+        panic!("the answer counts");
+    };
+    assert_eq!(ran.recv().await, Some("b"));
+    assert!(!draining.is_finished());
+    end.notify_one();
+    begun.outcome().await.unwrap().unwrap();
+    drop((live, busy));
+    draining.await.unwrap().unwrap();
     b.shutdown(Duration::from_secs(60)).await.unwrap();
 }

@@ -4,10 +4,11 @@
 //! each of them, which is two records and a load a call.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use recount::engine::{BegunCall, Engine, Error, LiveHandle};
 use recount::session::{Actor, Json, SessionId};
+use tokio::task::JoinHandle;
 
 /// The maximum number of handles. The session that was used longest ago gives way.
 const HELD_MAX: usize = 256;
@@ -18,7 +19,27 @@ const HELD_MAX: usize = 256;
 #[derive(Default)]
 pub(crate) struct HeldSessions {
     /// The sessions, that of the last use at the end.
-    held: Mutex<VecDeque<LiveHandle>>,
+    held: Arc<Table>,
+}
+
+type Table = Mutex<VecDeque<Held>>;
+
+/// A handle, until its session is closed, perhaps by a request at another node.
+struct Held {
+    handle: LiveHandle,
+    watch: JoinHandle<()>,
+}
+
+impl Held {
+    fn session_id(&self) -> SessionId {
+        self.handle.session_id()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
 }
 
 /// A call to make.
@@ -33,9 +54,14 @@ impl HeldSessions {
     /// Holds a session that was just opened.
     pub(crate) fn hold(&self, handle: LiveHandle) {
         let handle = handle.releasing();
+        let watch = tokio::spawn(forget_once_closed(
+            Arc::downgrade(&self.held),
+            handle.session_id(),
+            handle.ended(),
+        ));
         let mut held = self.table();
         held.retain(|it| it.session_id() != handle.session_id());
-        held.push_back(handle);
+        held.push_back(Held { handle, watch });
         if held.len() > HELD_MAX {
             held.pop_front();
         }
@@ -84,14 +110,32 @@ impl HeldSessions {
     fn get(&self, session: SessionId) -> Option<LiveHandle> {
         let mut held = self.table();
         let at = held.iter().position(|it| it.session_id() == session)?;
-        let handle = held.remove(at)?;
-        held.push_back(handle.clone());
+        let used = held.remove(at)?;
+        let handle = used.handle.clone();
+        held.push_back(used);
         Some(handle)
     }
 
-    fn table(&self) -> MutexGuard<'_, VecDeque<LiveHandle>> {
-        // Each change is one step, so a panic elsewhere leaves a whole table.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, VecDeque<Held>> {
+        locked(&self.held)
+    }
+}
+
+fn locked(table: &Table) -> MutexGuard<'_, VecDeque<Held>> {
+    // Each change is one step, so a panic elsewhere leaves a whole table.
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Drops the handle of a session that is closed: its task ends then, and the process owns it no
+/// longer.
+async fn forget_once_closed(
+    held: Weak<Table>,
+    session: SessionId,
+    ended: impl Future<Output = ()>,
+) {
+    ended.await;
+    if let Some(held) = held.upgrade() {
+        locked(&held).retain(|it| it.session_id() != session);
     }
 }
 
@@ -104,6 +148,7 @@ impl NewCall {
 
 #[cfg(test)]
 mod tests {
+    use recount::engine::Operation;
     use recount::prelude::Agent;
 
     use super::*;
@@ -129,5 +174,24 @@ mod tests {
         assert!(held.get(ids[2]).is_none());
         held.forget(ids[0]);
         assert!(held.get(ids[0]).is_none());
+    }
+
+    #[tokio::test]
+    async fn session_that_another_request_closes_is_held_no_longer() {
+        let engine = Engine::in_memory().agent("a", Agent::new());
+        let engine = engine.open().await.unwrap();
+        let held = HeldSessions::default();
+        let handle = engine.session("a").open().await.unwrap();
+        let session = handle.session_id();
+        held.hold(handle);
+        let close = Operation::Close {
+            session,
+            reason: "done".to_owned(),
+        };
+        let by = Actor::embedder("test");
+        engine.operate(close, by).await.unwrap();
+        while held.get(session).is_some() {
+            tokio::task::yield_now().await;
+        }
     }
 }

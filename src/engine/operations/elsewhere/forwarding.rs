@@ -137,13 +137,16 @@ async fn send(
             Ok(Some(way)) => return Ok(way),
             Ok(None) if is_late => {
                 let cause = "its owner has not told what became of the request".to_owned();
-                return Err(stopped(session, cause));
+                return Err(stopped(session, cause, false));
             }
             Ok(None) => {}
             Err(error) if error.is_transient() && !is_late => {
                 tracing::debug!(%session, error = %causes(&error), "no look at a request");
             }
-            Err(error) => return Err(stopped(session, causes(&error))),
+            Err(error) => {
+                let unwritable = error.is_transient();
+                return Err(stopped(session, causes(&error), unwritable));
+            }
         }
         seen = sharing.changed(seen).await;
     }
@@ -167,18 +170,21 @@ async fn end_of(
 fn operated(session: SessionId, outcome: Outcome) -> Result<Operated, Error> {
     match outcome {
         Outcome::OnRecord(it) => Ok(Operated::OnRecord(it)),
-        Outcome::OnRecordBut(it, cause) => Ok(Operated::OnRecordBut(it, stopped(session, cause))),
+        Outcome::OnRecordBut(it, cause) => {
+            Ok(Operated::OnRecordBut(it, stopped(session, cause, false)))
+        }
         Outcome::Refused(refusal) => Ok(Operated::Refused(refusal)),
-        Outcome::Failed(cause) => Err(stopped(session, cause)),
+        Outcome::Failed(cause) => Err(stopped(session, cause, false)),
+        Outcome::Unwritable(cause) => Err(stopped(session, cause, true)),
     }
 }
 
 /// The error of an operation that its owner may have recorded.
-fn stopped(session: SessionId, cause: String) -> Error {
+fn stopped(session: SessionId, cause: String, unwritable: bool) -> Error {
     Error::Stopped {
         session,
         cause,
-        unwritable: false,
+        unwritable,
     }
 }
 

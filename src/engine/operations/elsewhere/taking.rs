@@ -31,6 +31,7 @@ impl Engine {
             // and the journal tells it whether this process has carried it out.
             Err(error) if error.is_owned() || error.is_of_the_past() => None,
             Ok(outcome) => Some(outcome),
+            Err(error) if error.is_unwritable() => Some(Outcome::Unwritable(causes(&error))),
             Err(error) => Some(Outcome::Failed(causes(&error))),
         };
         let reply = match reply {

@@ -28,6 +28,8 @@ pub(super) enum Outcome {
     Refused(Refusal),
     /// It may be recorded.
     Failed(String),
+    /// It may be recorded. The journal could not be written.
+    Unwritable(String),
 }
 
 impl Outcome {

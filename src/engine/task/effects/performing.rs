@@ -26,11 +26,17 @@ impl SessionTask {
         // The batch may have been recorded long ago, if this process was stopped since.
         self.stream.ledger.check_lease()?;
         let in_flight = match &effect {
+            // Its start took so long to be recorded that its time is up: the timer says so at once.
+            Effect::RunTool { call, runner, .. }
+                if self.running.attached == Some(*runner) && self.is_overdue(*call) =>
+            {
+                InFlight::Overdue
+            }
             Effect::RunTool {
                 call,
                 attempt,
                 runner,
-            } if self.running.attached == Some(*runner) && !self.is_overdue(*call) => {
+            } if self.running.attached == Some(*runner) => {
                 let of_agent = match self.on_record_of_agent(*call) {
                     Some(reading) => Some(reading.await?),
                     None => None,
@@ -52,8 +58,7 @@ impl SessionTask {
             // Calls are passed to their hook together; effects of another runner belong to that
             // process.
             Effect::AskHook { .. } => InFlight::Left,
-            // It belongs to another process, and this one must not run it. Or its start took so
-            // long to be recorded that its time is up: the timer says so at once.
+            // It belongs to another process, and this one must not run it.
             Effect::RunTool { .. } => InFlight::Left,
             Effect::AskConfirmation { call, request } => {
                 Box::pin(self.ask_provider(*call, *request)).await?
