@@ -173,6 +173,7 @@ async fn session_with_lost_or_altered_records_goes_on_nowhere() {
     };
     for damaged in [lost, altered] {
         let error: engine::Error = answer(damaged).await.unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
     }
     answer(sound).await.unwrap();
     let mut ran = ran;
