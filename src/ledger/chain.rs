@@ -57,7 +57,7 @@ impl Chain {
     /// [`JournalError::Damaged`].
     pub(super) fn ends_at(&self, head: &Head) -> Result<(), Error> {
         match self.last {
-            Some(last) if self.hashes && head.seq > 0 && last != head.hash => {
+            Some(last) if self.hashes && last != head.hash => {
                 Err(self.damaged(Seq(head.seq), "it is not the one that the head names"))
             }
             Some(_) | None => Ok(()),

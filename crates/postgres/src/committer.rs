@@ -102,13 +102,8 @@ impl Committer {
         is_lost: bool,
     ) -> Attempt {
         let open = self.open(line).await;
-        let resolving = async {
-            match is_lost {
-                true => self.resolve(&open.client, jobs).await,
-                false => Ok(()),
-            }
-        };
-        if let Err(error) = self.server.health.watched(resolving).await {
+        let health = &self.server.health;
+        if is_lost && let Err(error) = health.watched(self.resolve(&open.client, jobs)).await {
             tracing::warn!(error = %causes(&error), "the outcome of appends is still unknown");
             tokio::time::sleep(PAUSES.0).await;
             return Attempt::Lost;

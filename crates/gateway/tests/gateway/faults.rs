@@ -196,10 +196,7 @@ async fn journal_that_does_not_write_keeps_no_word_for_long() {
 /// Its answer waits behind its history, and the client closes before the calls are known.
 #[tokio::test]
 async fn answer_that_still_waits_as_its_client_closes_is_on_record() {
-    let journal = StuckJournal::new();
-    let engine = Engine::in_memory().journal(journal.clone());
-    let engine = engine.agent("desk", agent(POLICIES)).open().await.unwrap();
-    let mut bench = Bench::over(engine).await;
+    let (mut bench, journal) = stuck(false).await;
     let (mut client, mut vendor) = bench.connected_with("ada", &NAMED, json!({})).await;
     vendor.binary(&calls(&[call("f1", "refund")])).await;
     vendor.next_json().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use recount::engine::{Desk, Operated, Operation, SystemClock};
+use recount::engine::{self, Desk, Operated, Operation, SystemClock};
 use recount::journal::seal::MemoryKeyStore;
 use recount::ledger::{self, EraseError, Ledger};
 use recount::prelude::*;
@@ -329,5 +329,38 @@ async fn look_at_a_request_that_fails_is_repeated() {
     drop(live);
     for node in [a, b] {
         node.shutdown(Duration::from_secs(60)).await.unwrap();
+    }
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn requester_is_told_that_the_owner_could_not_write() {
+    let Nodes {
+        place, a, b, ran, ..
+    } = Nodes::new().await;
+    let (request, live) = asked(&a).await;
+    let client = place.client().await;
+    client
+        .batch_execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 RAISE EXCEPTION 'no right' USING ERRCODE = 'insufficient_privilege';
+             END $$;
+             CREATE TRIGGER refused BEFORE INSERT ON append FOR EACH ROW
+                 EXECUTE FUNCTION refuse()",
+        )
+        .await
+        .unwrap();
+    let given = Ok(ToolConfirmation::confirmed());
+    let answer = Operation::Answer { request, given };
+    let error = b.operate(answer, Actor::embedder("ada")).await.unwrap_err();
+    assert!(
+        matches!(&error, engine::Error::Stopped { unwritable: true, cause, .. }
+            if cause.contains("no right")),
+        "{error}"
+    );
+    pass(&client, "refuse").await;
+    drop((live, ran));
+    for node in [a, b] {
+        node.shutdown(Duration::ZERO).await.unwrap();
     }
 }
