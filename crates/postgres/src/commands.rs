@@ -44,6 +44,9 @@ pub(crate) async fn ask(
 ///
 /// Another taker counts as gone by its row: one without a row began after the statement's snapshot.
 /// The row of a node that has taken a request is kept.
+///
+/// The few open requests lead to the streams. No index can serve `IS NOT DISTINCT FROM`; that of
+/// owners would give all streams of the node.
 pub(crate) async fn asked(
     client: &Object,
     schema: &str,
@@ -54,7 +57,8 @@ pub(crate) async fn asked(
         "UPDATE {schema}.command c SET taker = $1
          FROM (SELECT c.session, c.id
                FROM {schema}.command c JOIN {schema}.head h ON h.session = c.session
-               WHERE c.reply IS NULL AND h.owner = $1 AND c.until > clock_timestamp()
+               WHERE c.reply IS NULL AND c.until > clock_timestamp()
+                   AND h.owner IS NOT DISTINCT FROM $1
                    AND (c.taker IS NULL OR (c.taker = $1 AND NOT c.id = ANY ($2))
                    OR (c.taker <> $1 AND EXISTS (SELECT FROM {schema}.node n
                        WHERE n.id = c.taker AND n.until <= clock_timestamp())))

@@ -216,7 +216,7 @@ impl Committer {
                  SELECT session FROM {schema}.head WHERE session = ANY ($1)
                  ORDER BY session FOR NO KEY UPDATE)
              UPDATE {schema}.head h SET epoch = h.epoch + 1 FROM locked l
-             WHERE h.session = l.session AND h.owner = $2"
+             WHERE h.session = l.session AND h.owner IS NOT DISTINCT FROM $2"
         );
         let update = client
             .execute(&update, &[&sessions, &self.lease.node])
