@@ -80,6 +80,18 @@ pub trait Sharing: Send + Sync {
     /// Returns streams that need a process and have none, in the order of their ids.
     fn unowned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;
 
+    /// Returns those of some streams without a process that this one should claim first, so that
+    /// they spread over the processes by what each owns. The others are woken for the rest.
+    ///
+    /// It is advice: any process may claim any of them, and should after a moment.
+    fn share(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>>;
+
+    /// Notes the id under which the key store of all processes has a key, if none is noted, and
+    /// returns the noted one. With `None` it is only read.
+    ///
+    /// A process whose key store has no key of that id has another key store than the others.
+    fn key_mark(&self, mark: Option<Uuid>) -> BoxFuture<'_, Result<Option<Uuid>, Error>>;
+
     /// Returns streams that need a process and belong to this one, in the order of their ids. Some
     /// of them this process may not know as its own: the reply to a claim was lost.
     fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>>;

@@ -4,6 +4,7 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tokio::task::JoinError;
+use uuid::Uuid;
 
 use super::received::Received;
 use crate::adk::RefusedMessage;
@@ -39,6 +40,15 @@ pub enum Error {
     Configuration {
         /// The mistakes.
         mistakes: Vec<String>,
+    },
+    /// This process has another key store than the other processes of the journal.
+    #[error(
+        "the key store is not that of the other processes of this journal: it does not have the \
+         key {missing}, or cannot open it"
+    )]
+    OtherKeyStore {
+        /// The id of a key of the others, or a sealed session.
+        missing: Uuid,
     },
     /// No agent with this name is registered with this engine.
     #[error("no agent named {name:?} is registered; registered: {registered}")]

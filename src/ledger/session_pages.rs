@@ -9,6 +9,9 @@ use crate::session::SessionId;
 /// The number of sessions in a page.
 const PAGE: usize = 1024;
 
+/// The number of sessions among which a sealed one is sought.
+const SOUGHT: usize = 1_000;
+
 /// The sessions of a journal with their heads, oldest first, in pages.
 #[doc(hidden)]
 pub struct SessionPages<'l> {
@@ -39,6 +42,24 @@ impl Ledger {
             heads.extend(page);
         }
         Ok(heads)
+    }
+
+    /// Returns the newest session that is sealed and not erased, among the newest thousand.
+    ///
+    /// # Errors
+    /// The error of a journal that cannot be read.
+    pub(crate) async fn sealed_session(&self) -> Result<Option<SessionId>, Error> {
+        let erased = self.erasures().await?;
+        let heads = self.session_heads().await?;
+        for (session, _) in heads.into_iter().rev().take(SOUGHT) {
+            match self.is_sealed(session).await {
+                Ok(true) if !erased.contains_key(&session) => return Ok(Some(session)),
+                Ok(_) => {}
+                Err(error) if error.is_of_one_session() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use recount_journal::Error;
 
 use crate::address::{Address, NotAnAddress};
-use crate::claims::former;
+use crate::claims::{Claims, former};
 use crate::commits::Damage;
 use crate::committer::{COMMITTERS, Committer};
 use crate::error::failed;
@@ -157,16 +157,16 @@ impl Options {
         let schema = address.quoted_schema();
         let lease = Lease::register(&client, &schema, name, self.lease).await?;
         let lease = Arc::new(lease);
-        let kept = (Arc::clone(&lease), Arc::clone(&server));
+        let claims = Arc::<Claims>::default();
+        let kept = (Arc::clone(&lease), Arc::clone(&server), Arc::clone(&claims));
         let allowed = self.lossy;
-        server.spawn(async move { kept.0.keep(&kept.1, &allowed).await });
+        server.spawn(async move { kept.0.keep(&kept.1, &kept.2, &allowed).await });
         let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));
         let ordering = Arc::clone(&sequencer);
         server.spawn(async move { ordering.keep_up().await });
         let tidying = Arc::clone(&server);
         server.spawn(async move { former::remove(&tidying).await });
         let queue = Arc::new(Queue::default());
-        let claims = Arc::default();
         let mut committers = Vec::new();
         for _ in 0..COMMITTERS {
             let committer = Committer {

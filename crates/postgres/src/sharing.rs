@@ -107,6 +107,22 @@ impl Sharing for PostgresJournal {
         })
     }
 
+    fn share(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>> {
+        let Some(writer) = self.writer.clone() else {
+            return Box::pin(async { Err(Error::ReadOnly) });
+        };
+        self.with_client(move |client, (schema, channel)| async move {
+            let node = (writer.lease.node, writer.claims.count());
+            claims::share(&client, (&schema, &channel), node, sessions).await
+        })
+    }
+
+    fn key_mark(&self, mark: Option<Uuid>) -> BoxFuture<'_, Result<Option<Uuid>, Error>> {
+        self.with_client(move |client, (schema, _)| async move {
+            node::key_mark(&client, &schema, mark).await
+        })
+    }
+
     fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
         let Some(writer) = self.writer.clone() else {
             return Box::pin(async { Ok(Vec::new()) });

@@ -367,6 +367,10 @@ impl EngineBuilder {
             engine.shutdown(Duration::ZERO).await?;
             return Err(Error::Configuration { mistakes });
         }
+        if let Err(error) = engine.check_key_store().await {
+            engine.shutdown(Duration::ZERO).await?;
+            return Err(error);
+        }
         engine.start_owed_effects().await?;
         for name in &names {
             engine.follow_paused(name);

@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::engine::{Engine, Inner};
+use super::spreading::LeftToOthers;
 use super::stranded::StrandedLook;
 use crate::engine::error::Error;
 use crate::engine::inputs::left_open::KINDS;
@@ -47,10 +48,12 @@ pub(super) fn needing_a_process<'a>(
 }
 
 async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
-    let (mut after, mut seen, mut stranded) = (None, 0, StrandedLook::default());
+    let (mut after, mut seen) = (None, 0);
+    let (mut stranded, mut left) = (StrandedLook::default(), LeftToOthers::default());
     while let Some(sharing) = journal.sharing() {
         if after.is_none() {
-            seen = sharing.changed(seen).await;
+            seen = left.news(sharing, seen).await;
+            left.begin_look();
         }
         let Some(inner) = engine.upgrade() else {
             return;
@@ -62,7 +65,7 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
                 tracing::warn!(%error, "own sessions without a task could not be looked for");
             }
         }
-        after = match engine.adopt_page(after).await {
+        after = match engine.adopt_page(after, &mut left).await {
             Ok(last) => last,
             Err(error) if sharing.lease().is_err() => {
                 tracing::error!(
@@ -87,7 +90,11 @@ async fn adopt(engine: Weak<Inner>, journal: Arc<dyn Journal>) {
 
 impl Engine {
     /// Adopts the sessions of a page, and returns the last one if there may be more.
-    async fn adopt_page(&self, after: Option<Uuid>) -> Result<Option<Uuid>, Error> {
+    async fn adopt_page(
+        &self,
+        after: Option<Uuid>,
+        left: &mut LeftToOthers,
+    ) -> Result<Option<Uuid>, Error> {
         // The end of a pause may make it adopt what it has left.
         self.inner.ledger.read_pauses().await?;
         self.take_requests().await?;
@@ -117,6 +124,7 @@ impl Engine {
                 }
             }
         }
+        let served = left.leave_out(sharing, served).await?;
         let adopts = !served.is_empty();
         self.resume_owned(served).await?;
         if adopts {

@@ -272,6 +272,14 @@ impl Sharing for SurvivingJournal {
         Box::pin(async move { block_on(self.journal().sharing().unwrap().unowned(sought)) })
     }
 
+    fn share(&self, sessions: Vec<Uuid>) -> BoxFuture<'_, Result<Vec<Uuid>, Error>> {
+        self.share(|it| it.share(sessions))
+    }
+
+    fn key_mark(&self, mark: Option<Uuid>) -> BoxFuture<'_, Result<Option<Uuid>, Error>> {
+        self.share(move |it| it.key_mark(mark))
+    }
+
     fn owned<'j>(&'j self, sought: Unowned<'j>) -> BoxFuture<'j, Result<Vec<Uuid>, Error>> {
         Box::pin(async move { block_on(self.journal().sharing().unwrap().owned(sought)) })
     }

@@ -163,6 +163,13 @@ impl From<engine::Error> for Failure {
             engine::Error::UnknownRequest { .. } => Failure::new("unknown-request", what),
             engine::Error::UnknownAgent { .. } => Failure::new("unknown-agent", what),
             engine::Error::Configuration { .. } => Failure::new("configuration", what),
+            engine::Error::OtherKeyStore { .. } => Failure::new("other-key-store", what)
+                .exit(Exit::Usage)
+                .advice(
+                    "use the key store of the other nodes, such as a mounted directory; if the \
+                     first one had a wrong store, `DELETE FROM recount.key_store` makes the \
+                     database forget it",
+                ),
             engine::Error::Message(_) | engine::Error::PartlyTaken { .. } => {
                 Failure::new("client-message", what).exit(Exit::Refused)
             }

@@ -18,6 +18,11 @@ impl Claims {
         self.epochs().get(&session).copied()
     }
 
+    /// Returns the number of streams that this node owns.
+    pub(crate) fn count(&self) -> usize {
+        self.epochs().len()
+    }
+
     /// Notes that this node owns a stream.
     pub(crate) fn note(&self, session: Uuid, epoch: i64) {
         self.epochs().insert(session, epoch);

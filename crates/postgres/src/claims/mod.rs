@@ -1,14 +1,15 @@
 //! The owners of streams.
 //!
 //! `epochs` has those that this node owns, `owned_head` the owner of a stream. `claiming` changes
-//! owners. `unowned` has the streams without one, `owned` those of this node that need it,
-//! and `former` the nodes that are gone.
+//! owners. `unowned` has the streams without one, `share` spreads them over the nodes, `owned` has
+//! those of this node that need it, and `former` the nodes that are gone.
 
 mod claiming;
 mod epochs;
 pub(crate) mod former;
 mod owned;
 mod owned_head;
+mod share;
 mod unowned;
 
 use recount_journal::{Error, Hash};
@@ -17,6 +18,7 @@ pub(crate) use claiming::{claim, owner, release};
 pub(crate) use epochs::Claims;
 pub(crate) use owned::owned;
 pub(crate) use owned_head::OwnedHead;
+pub(crate) use share::share;
 pub(crate) use unowned::{Sought, unowned};
 
 /// A number of the database that is never negative.

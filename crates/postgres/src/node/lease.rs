@@ -12,7 +12,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::supervision::look_after;
-use crate::claims::signed;
+use crate::claims::{Claims, signed};
 use crate::error::{error_text, failed};
 use crate::server::{FREE, Server, clock, query};
 
@@ -94,10 +94,9 @@ impl Lease {
         });
     }
 
-    /// Renews the lease in time, until it is lost. Each time it looks after the health of the node,
-    /// with the lossy settings that are allowed.
-    pub(crate) async fn keep(&self, server: &Server, allowed: &[String]) {
-        let schema = server.address.quoted_schema();
+    /// Renews the lease in time, until it is lost, and notes the number of claims with it. Each
+    /// time it looks after the health of the node, with the lossy settings that are allowed.
+    pub(crate) async fn keep(&self, server: &Server, claims: &Claims, allowed: &[String]) {
         let (mut client, mut is_late) = (None, false);
         loop {
             let pause = if is_late {
@@ -115,7 +114,7 @@ impl Lease {
             }
             // A connection that hangs leaves time for another one.
             let within = self.left().min(self.length / PARTS);
-            let renewed = tokio::time::timeout(within, self.renew(server, &schema, &mut client));
+            let renewed = tokio::time::timeout(within, self.renew(server, claims, &mut client));
             let renewed = renewed.await;
             is_late = !matches!(renewed, Ok(Ok(true)));
             match renewed {
@@ -123,6 +122,7 @@ impl Lease {
                     let looking = look_after(server, client.as_ref(), (allowed, self.length));
                     // A connection that hangs is replaced with the next renewal.
                     if tokio::time::timeout(within, looking).await.is_err() {
+                        tracing::warn!("the database does not say how it is set up");
                         client = None;
                     }
                 }
@@ -148,7 +148,7 @@ impl Lease {
     async fn renew(
         &self,
         server: &Server,
-        schema: &str,
+        claims: &Claims,
         known: &mut Option<Client>,
     ) -> Result<bool, tokio_postgres::Error> {
         let client = match known.take().filter(|it| !it.is_closed()) {
@@ -156,13 +156,16 @@ impl Lease {
             None => server.connect(|_| ()).await?,
         };
         let update = format!(
-            "UPDATE {schema}.node SET until = clock_timestamp() + $2 * interval '1 microsecond'
-             WHERE id = $1 AND until > clock_timestamp()"
+            "UPDATE {schema}.node
+             SET until = clock_timestamp() + $2 * interval '1 microsecond', owned = $3
+             WHERE id = $1 AND until > clock_timestamp()",
+            schema = server.address.quoted_schema()
         );
+        let owned = i64::try_from(claims.count()).unwrap_or(i64::MAX);
         let length_us = micros(self.length);
         let asked = clock::elapsed();
         let update = client
-            .execute(&update, &[&self.node, &(length_us as f64)])
+            .execute(&update, &[&self.node, &(length_us as f64), &owned])
             .await;
         let renewed = update? == 1;
         if renewed {

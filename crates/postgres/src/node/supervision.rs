@@ -8,8 +8,8 @@ use crate::error::error_text;
 use crate::server::Server;
 use crate::server::settings::{self, Found};
 
-/// Looks whether the server still keeps what it acknowledges, and takes appends again if it refused
-/// the last one.
+/// Looks whether the server still keeps what it acknowledges, and whether this node may write to
+/// its tables.
 pub(crate) async fn look_after(
     server: &Server,
     client: Option<&Client>,
@@ -26,17 +26,23 @@ pub(crate) async fn look_after(
         // The next renewal tells.
         Err(error) => tracing::warn!(%error, "the settings of the database are not known"),
     }
-    // A probe finds missing rights, but not a full disk: the refusal counts for a while at least.
-    if server.health.refused_before(lease) {
-        match client
-            .batch_execute(&probe(&server.address.quoted_schema()))
-            .await
-        {
-            Ok(()) => server.health.accepted(),
-            Err(error) => {
-                tracing::warn!(error = error_text(&error), "the database takes no appends")
-            }
+    let missing = match missing_rights(client, &server.address.quoted_schema()).await {
+        Ok(missing) => missing,
+        Err(error) => Some(error_text(&error)),
+    };
+    // A disk that is full has rights, too: a refusal counts for a while at least.
+    if missing.is_none() && server.health.refused_before(lease) {
+        server.health.accepted();
+    }
+    match (server.health.note_missing_rights(missing.clone()), missing) {
+        (false, _) => {}
+        (true, Some(missing)) => {
+            tracing::warn!(
+                missing,
+                "this node lacks rights to the tables of the journal"
+            );
         }
+        (true, None) => tracing::info!("this node has all rights to its tables again"),
     }
 }
 
@@ -55,14 +61,40 @@ fn note_lossy(server: &Server, lossy: &[String]) {
     }
 }
 
-/// Returns statements that write nothing, and fail if an append may not be written.
-fn probe(schema: &str) -> String {
-    let tables = ["head", "append", "batch", "object", "work", "request"];
-    let inserts = tables.map(|table| {
-        format!("INSERT INTO {schema}.{table} SELECT * FROM {schema}.{table} WHERE false;")
+/// The rights that a node needs. An insert that may update needs both.
+const RIGHTS: [(&str, &[&str]); 11] = [
+    ("head", &["SELECT", "INSERT", "UPDATE"]),
+    ("append", &["SELECT", "INSERT"]),
+    ("batch", &["SELECT", "INSERT", "UPDATE"]),
+    ("sequencer", &["SELECT", "UPDATE"]),
+    ("object", &["SELECT", "INSERT"]),
+    ("work", &["SELECT", "INSERT", "UPDATE", "DELETE"]),
+    ("request", &["SELECT", "INSERT", "UPDATE"]),
+    ("command", &["SELECT", "INSERT", "UPDATE", "DELETE"]),
+    ("opening", &["SELECT", "INSERT", "DELETE"]),
+    ("node", &["SELECT", "INSERT", "UPDATE", "DELETE"]),
+    ("key_store", &["SELECT"]),
+];
+
+/// Returns the rights that a node lacks, such as `INSERT on command`. Nothing is locked, unlike by
+/// a statement that would need the rights.
+async fn missing_rights(
+    client: &Client,
+    schema: &str,
+) -> Result<Option<String>, tokio_postgres::Error> {
+    let needed = RIGHTS.iter().flat_map(|(table, rights)| {
+        let row = move |right: &&str| format!("('{table}', '{right}')");
+        rights.iter().map(row)
     });
-    format!(
-        "{} UPDATE {schema}.head SET seq = seq WHERE false; DELETE FROM {schema}.work WHERE false",
-        inserts.concat()
-    )
+    let needed: Vec<String> = needed.collect();
+    let select = format!(
+        "SELECT string_agg(lacks, ', ') FROM (
+             SELECT format('%s on %s', r, t) AS lacks FROM (VALUES {}) AS needed(t, r)
+             WHERE NOT CASE r WHEN 'DELETE' THEN has_table_privilege('{schema}.' || t, r)
+                 ELSE has_any_column_privilege('{schema}.' || t, r) END
+             UNION ALL SELECT 'USAGE on batch_id'
+             WHERE NOT has_sequence_privilege('{schema}.batch_id', 'USAGE')) m",
+        needed.join(", ")
+    );
+    Ok(client.query_one(&select, &[]).await?.get(0))
 }

@@ -12,11 +12,12 @@ use crate::address::Address;
 use crate::error::{error_text, failed};
 
 /// The statements that lead from each version to the next; those at index 0 make version 1.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("1.sql"),
     include_str!("2.sql"),
     include_str!("3.sql"),
     include_str!("4.sql"),
+    include_str!("5.sql"),
 ];
 
 /// The newest version that this program knows.

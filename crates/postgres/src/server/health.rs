@@ -29,6 +29,8 @@ pub(crate) struct Health {
 struct State {
     /// The refusal of the last append and its time, if none has succeeded since.
     refused: Option<(String, Duration)>,
+    /// The rights to its tables that this node lacks.
+    missing_rights: Option<String>,
     /// The number of appends that the database has not answered for long.
     unanswered: usize,
     /// The settings that may lose appends and are not allowed.
@@ -73,6 +75,15 @@ impl Health {
         refused.is_some_and(|at| time <= clock::elapsed().saturating_sub(at))
     }
 
+    /// Notes the rights to its tables that this node lacks. Returns true if they are others than
+    /// before.
+    pub(crate) fn note_missing_rights(&self, missing: Option<String>) -> bool {
+        let mut state = self.state();
+        let is_new = state.missing_rights != missing;
+        state.missing_rights = missing;
+        is_new
+    }
+
     /// Notes the settings that may lose appends and are not allowed. Returns true if they are
     /// others than before.
     pub(crate) fn note_lossy(&self, lossy: &[String]) -> bool {
@@ -96,16 +107,18 @@ impl Health {
         Err(Error::Lossy { settings })
     }
 
-    /// Checks that the last append was not refused, and that none waits for long.
+    /// Checks that the last append was not refused, that none waits for long, and that this node
+    /// has the rights to its tables.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn check_appends(&self) -> Result<(), Error> {
         let state = self.state();
-        let fault = match &state.refused {
-            Some((refused, _)) => refused.clone(),
-            None if state.unanswered > 0 => "an append has no answer yet".to_owned(),
-            None => return Ok(()),
+        let fault = match (&state.refused, &state.missing_rights) {
+            (Some((refused, _)), _) => refused.clone(),
+            (None, Some(missing)) => format!("rights are missing: {missing}"),
+            (None, None) if state.unanswered > 0 => "an append has no answer yet".to_owned(),
+            (None, None) => return Ok(()),
         };
         Err(failed_for("append", fault))
     }

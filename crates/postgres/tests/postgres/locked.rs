@@ -95,9 +95,7 @@ async fn append_that_waits_for_long_makes_its_node_unready() {
 async fn change_of_tables_that_others_read_keeps_no_lease() {
     let place = Place::new();
     let a = place.node("a");
-    place.execute("ALTER TABLE node DROP COLUMN applied").await;
-    place.execute("DROP TABLE opening").await;
-    place.execute("UPDATE format SET version = 2").await;
+    place.take_back(2).await;
     let reader = holder(&place, "SELECT FROM node").await;
     let options = place.options(place.address(), "b");
     let opening = tokio::task::spawn_blocking(move || options.open());

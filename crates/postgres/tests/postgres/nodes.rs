@@ -162,6 +162,34 @@ async fn node_adopts_what_a_desk_approved() {
     b.shutdown(Duration::from_secs(60)).await.unwrap();
 }
 
+/// Other nodes have as much room, and hang.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_adopts_what_it_left_to_another_that_hangs() {
+    let Nodes {
+        place,
+        a,
+        b,
+        mut ran,
+    } = Nodes::new().await;
+    let hanging = "INSERT INTO node (id, name, until, applied)
+         SELECT gen_random_uuid(), 'hanging', clock_timestamp() + interval '1 hour', 0
+         FROM generate_series(1, 30)";
+    place.execute(hanging).await;
+    let (request, live) = asked(&a).await;
+    drop(live);
+    a.shutdown(Duration::ZERO).await.unwrap();
+    let journal: Arc<dyn Journal> = place.node("desk");
+    let desk = Desk::new(Ledger::new(journal.clone()), SystemClock::shared());
+    let ada = Actor::os_user("ada");
+    desk.answer(request, ToolConfirmation::confirmed(), ada)
+        .await
+        .unwrap();
+    journal.close().await.unwrap();
+    assert_eq!(ran.recv().await, Some("b"));
+    b.shutdown(Duration::from_secs(60)).await.unwrap();
+}
+
 /// A node that ends waits for its tools. What waits for a person goes on elsewhere meanwhile.
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]

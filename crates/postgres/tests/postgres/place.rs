@@ -7,6 +7,14 @@ use recount_postgres::{Address, Options, PostgresJournal};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
+/// The way back from each version of the tables to the one before, from version 2 on.
+const TAKEN_BACK: [&str; 4] = [
+    "DROP INDEX head_owned; CREATE INDEX work_flagged ON work (session) WHERE flags <> 0",
+    "ALTER TABLE node DROP COLUMN applied",
+    "DROP TABLE opening",
+    "ALTER TABLE node DROP COLUMN owned; DROP TABLE key_store",
+];
+
 /// A schema that is dropped at the end.
 pub(crate) struct Place {
     server: String,
@@ -106,6 +114,16 @@ impl Place {
     pub(crate) async fn execute(&self, statement: &str) -> u64 {
         let client = self.client().await;
         client.execute(statement, &[]).await.unwrap()
+    }
+
+    /// Makes the tables those of an earlier version.
+    pub(crate) async fn take_back(&self, version: usize) {
+        let client = self.client().await;
+        for later in TAKEN_BACK.iter().skip(version - 1).rev() {
+            client.batch_execute(later).await.unwrap();
+        }
+        let noted = format!("UPDATE format SET version = {version}");
+        client.batch_execute(&noted).await.unwrap();
     }
 }
 

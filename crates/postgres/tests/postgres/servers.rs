@@ -91,9 +91,7 @@ async fn lossy_setting_is_refused_or_noted() {
 async fn tables_of_an_earlier_version_are_brought_up_to_date() {
     let place = Place::new();
     let earlier = place.node("earlier");
-    place.execute("DROP TABLE opening").await;
-    place.execute("ALTER TABLE node DROP COLUMN applied").await;
-    place.execute("UPDATE format SET version = 2").await;
+    place.take_back(2).await;
     let error = read_only(&place).err().unwrap();
     assert!(matches!(error, Error::NotAJournal { .. }), "{error}");
     let newer = place.node("newer");

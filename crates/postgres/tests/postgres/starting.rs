@@ -1,8 +1,10 @@
-//! The start of tools by a node whose lease ends.
+//! Starts of nodes with another key store, and of tools by a node whose lease ends.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use recount::engine::Error;
+use recount::journal::seal::MemoryKeyStore;
 use recount::prelude::*;
 use recount::session::{Event, Json};
 use recount_journal::Journal;
@@ -70,4 +72,47 @@ async fn call_that_waits_for_a_slot_starts_never_after_the_lease() {
         tokio::task::yield_now().await;
     }
     assert!(ran.try_recv().is_err(), "the tool began after the lease");
+}
+
+async fn open(place: &Place, keys: Option<&Arc<MemoryKeyStore>>) -> Result<Engine, Error> {
+    let builder = Engine::in_memory().journal(place.node("n"));
+    let desk = Agent::new().model("none").strict();
+    match keys {
+        Some(keys) => {
+            let builder = builder.keys(keys.clone());
+            builder.agent("desk", desk.sealed()).open().await
+        }
+        None => builder.agent("desk", desk).open().await,
+    }
+}
+
+/// It would seal sessions that the other nodes cannot read. One without a store is only warned.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_with_another_key_store_does_not_start() {
+    let place = Place::new();
+    let keys = Arc::<MemoryKeyStore>::default();
+    let other = Arc::<MemoryKeyStore>::default();
+    let mut nodes = vec![open(&place, None).await.unwrap()];
+    for keys in [Some(&keys), None, Some(&keys)] {
+        nodes.push(open(&place, keys).await.unwrap());
+    }
+    let error = open(&place, Some(&other)).await.err().unwrap();
+    assert!(matches!(error, Error::OtherKeyStore { .. }), "{error}");
+    // A refused node owns nothing and ends its lease.
+    let living = "SELECT FROM node WHERE until > now()";
+    assert_eq!(place.execute(living).await, 4);
+    // Without the mark, as in a database of an earlier program, sealed sessions tell.
+    let sealed = nodes[1].session("desk").open().await.unwrap().session_id();
+    place.execute("DELETE FROM key_store").await;
+    let error = open(&place, Some(&other)).await.err().unwrap();
+    assert!(
+        matches!(error, Error::OtherKeyStore { missing } if missing == sealed.0),
+        "{error}"
+    );
+    nodes.push(open(&place, Some(&keys)).await.unwrap());
+    assert_eq!(place.execute("SELECT FROM key_store").await, 1);
+    for engine in nodes {
+        engine.shutdown(Duration::ZERO).await.unwrap();
+    }
 }

@@ -1,5 +1,8 @@
 //! The streams that need a node and have none, among many that have one or need none.
 
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use recount_journal::testing::Stream;
 use recount_journal::{Journal, OpenItem, Unowned, WorkChange};
 use recount_postgres::PostgresJournal;
@@ -141,11 +144,95 @@ async fn streams_released_under_older_tables_are_found() {
     let a = place.node("a");
     let needing = begin(&a, 1, "ready", None).await;
     a.close().await.unwrap();
-    let client = place.client().await;
-    let older = "UPDATE head SET owner = NULL; UPDATE format SET version = 1;
-         DROP TABLE opening; ALTER TABLE node DROP COLUMN applied; DROP INDEX head_owned;
-         CREATE INDEX work_flagged ON work (session) WHERE flags <> 0";
-    client.batch_execute(older).await.unwrap();
+    place.take_back(1).await;
+    place.execute("UPDATE head SET owner = NULL").await;
     let b = place.node("b");
     assert_eq!(found(&b, None, 9).await, [needing]);
+}
+
+/// Waits until no notification comes for a while, and returns their number.
+async fn seen(node: &PostgresJournal) -> u64 {
+    let (sharing, mut seen) = (node.sharing().unwrap(), 0);
+    loop {
+        let now = sharing.changed(seen).await;
+        if now == seen {
+            return seen;
+        }
+        seen = now;
+    }
+}
+
+/// Each stream is for one of the nodes, and most are for the one that owns less. None is for `c`,
+/// which starts nothing.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_without_a_node_are_shared_by_what_the_nodes_own() {
+    let place = Place::new();
+    let (a, b, c) = (place.node("a"), place.node("b"), place.node("c"));
+    for node in [&a, &b] {
+        node.sharing().unwrap().applied(0).await.unwrap();
+    }
+    let mut found = Vec::new();
+    for number in 1..=60 {
+        found.push(begin(&c, number, "ready", None).await);
+    }
+    for session in &found {
+        release(&c, *session).await;
+    }
+    for number in 101..=140 {
+        begin(&b, number, "ready", None).await;
+    }
+    place
+        .execute("UPDATE node SET owned = 40 WHERE name = 'b'")
+        .await;
+    let before = seen(&b).await;
+    let share = async |node: &PostgresJournal| {
+        let sharing = node.sharing().unwrap();
+        sharing.share(found.clone()).await.unwrap()
+    };
+    let (of_a, of_b) = (share(&a).await, share(&b).await);
+    assert!(of_a.len() > of_b.len(), "{} and {}", of_a.len(), of_b.len());
+    let mut all = [of_a.as_slice(), of_b.as_slice()].concat();
+    all.sort_unstable();
+    assert_eq!(all, found);
+    assert_ne!(b.sharing().unwrap().changed(before).await, before);
+    // A node that is alone takes all.
+    b.close().await.unwrap();
+    assert_eq!(share(&a).await, found);
+}
+
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn node_notes_how_many_streams_it_owns() {
+    let place = Place::new();
+    let options = place.options(place.address(), "a");
+    let a = options.lease(Duration::from_secs(5)).open().unwrap();
+    for number in 1..=3 {
+        begin(&a, number, "ready", None).await;
+    }
+    while place.execute("SELECT FROM node WHERE owned = 3").await == 0 {}
+    a.close().await.unwrap();
+}
+
+/// A batch finds its streams by their ids. By the index of owners it would read all of the node.
+#[ignore = "needs PostgreSQL: run by .ci/postgres"]
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_do_not_look_through_the_streams_of_the_node() {
+    let place = Place::new();
+    let a = place.node("a");
+    let mut streams: Vec<Stream> = (1..=20).map(Stream::new).collect();
+    for _ in 0..3 {
+        let appends = streams.iter_mut().map(|it| a.append(it.next(&["{}"])));
+        for appended in join_all(appends).await {
+            appended.unwrap();
+        }
+    }
+    a.close().await.unwrap();
+    // The server knows of the updates once the connections are gone.
+    let heads = "SELECT FROM pg_stat_user_tables WHERE schemaname = current_schema()
+         AND relname LIKE 'head%' HAVING sum(n_tup_upd) >= 40";
+    while place.execute(heads).await == 0 {}
+    let scans = "SELECT FROM pg_stat_user_indexes WHERE schemaname = current_schema()
+         AND indexrelname LIKE '%owner%' AND idx_scan > 0";
+    assert_eq!(place.execute(scans).await, 0);
 }

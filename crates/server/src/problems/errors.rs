@@ -22,7 +22,9 @@ impl From<engine::Error> for Problem {
             engine::Error::HoldRefused(refusal) => Code::of_refusal(refusal.code()),
             engine::Error::Ledger(error) => return error.into(),
             engine::Error::Connect(_) | engine::Error::NotConnected { .. } => Code::NotConnected,
-            engine::Error::Configuration { .. } => Code::Configuration,
+            engine::Error::Configuration { .. } | engine::Error::OtherKeyStore { .. } => {
+                Code::Configuration
+            }
             engine::Error::UnknownAgent { .. } => Code::UnknownAgent,
             engine::Error::UnknownRequest { .. } => Code::UnknownRequest,
             engine::Error::UnknownCall { .. } => Code::UnknownCall,

@@ -407,6 +407,7 @@ pub(super) fn problem(error: &Error) -> Problem {
         | Error::HoldRefused(_)
         | Error::Connect(_)
         | Error::Configuration { .. }
+        | Error::OtherKeyStore { .. }
         | Error::AlreadyConnected { .. }
         | Error::NotConnected { .. }
         | Error::Stopped { .. }
