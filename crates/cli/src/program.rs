@@ -23,7 +23,7 @@ use crate::operator::{
 use crate::run::Run;
 #[cfg(feature = "serve")]
 use crate::serve::{Check, Gateway, Init, Notify, Reload, Serve, Token};
-use crate::terminal::{ColorChoice, Palette, Screen};
+use crate::terminal::{ColorChoice, Palette, Screen, log_lines};
 use recount_telling::Zone;
 
 /// The maximum time that the end of the program waits for interrupted work.
@@ -289,6 +289,7 @@ fn follow_tracing(own: Option<tracing::Level>) {
     if let Some(level) = level.or(own) {
         tracing_subscriber::fmt()
             .with_max_level(level)
+            .fmt_fields(log_lines::fields())
             .with_writer(std::io::stderr)
             .init();
     }

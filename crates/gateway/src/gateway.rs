@@ -1,8 +1,8 @@
 //! The gateway: its start, its router, and its end.
 
 use recount::journal::causes;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -20,7 +20,7 @@ use crate::gaps::{self, Gaps};
 use crate::handshake::{self, Inner};
 use crate::index::Index;
 use crate::outages::Outages;
-use crate::relay::Shared;
+use crate::relay::{Complaints, Shared};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 
@@ -103,7 +103,7 @@ impl Gateway {
             index: Arc::new(index),
             sessions,
             gaps,
-            refusals: Mutex::default(),
+            complaints: Complaints::default(),
             closing: CancellationToken::new(),
         });
         let closing = AbortOnDropHandle::new(tokio::spawn(close_left(shared.clone())));

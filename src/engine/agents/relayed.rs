@@ -1,7 +1,7 @@
 //! Agents of sessions whose connection a gateway relays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::agent::Agent;
 use super::changed::Names;
@@ -47,8 +47,11 @@ impl Agent {
 ///
 /// The clients of one program declare the same tools. Their sessions share an agent, because a
 /// prepared one takes more memory than all else that an idle session has.
+///
+/// An agent with a thousand tools takes a third of a second. Only clients with the same terms wait
+/// for it: those that come back together need it once.
 #[derive(Default)]
-pub(in crate::engine) struct RelayedAgents(Mutex<BTreeMap<Terms, Shared>>);
+pub(in crate::engine) struct RelayedAgents(Mutex<BTreeMap<Terms, Arc<Shared>>>);
 
 /// The parts from which the agent of a connection is made: the address of the agent before, model
 /// and platform, and the tools as text.
@@ -57,7 +60,14 @@ type Terms = (usize, Option<(String, String)>, Vec<String>);
 /// An agent that was made, and the one before. The latter keeps its address from being used again.
 struct Shared {
     before: Weak<Prepared>,
-    made: Weak<Prepared>,
+    made: Mutex<Weak<Prepared>>,
+}
+
+impl Shared {
+    /// Returns the agent, locked while it is made. A panic leaves one that is whole, or none.
+    fn made(&self) -> MutexGuard<'_, Weak<Prepared>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl RelayedAgents {
@@ -75,19 +85,56 @@ impl RelayedAgents {
         };
         let named = model.map(|(name, platform)| (name.to_owned(), format!("{platform:?}")));
         let terms = (Arc::as_ptr(agent).addr(), named, texts);
-        // Locked until the agent is made: clients that come back together need it once.
-        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = agents.get(&terms).and_then(|it| it.made.upgrade()) {
+        let shared = self.shared(terms, agent);
+        let mut known = shared.made();
+        if let Some(made) = known.upgrade() {
             return Ok(made);
         }
         let made = Arc::new(agent.relayed(model, tools, ledger)?);
-        agents.retain(|_, it| it.made.strong_count() > 0 && it.before.strong_count() > 0);
-        let shared = Shared {
-            before: Arc::downgrade(agent),
-            made: Arc::downgrade(&made),
-        };
-        agents.insert(terms, shared);
+        *known = Arc::downgrade(&made);
         Ok(made)
+    }
+
+    /// Returns the agent for a connection of a client, without the tools that the agent cannot
+    /// serve, and their mistakes.
+    ///
+    /// A policy may not fit a function of the client, such as a retry of a function that is not
+    /// idempotent. Only calls of that function are refused then.
+    ///
+    /// # Errors
+    /// Mistakes that are not of one tool.
+    pub(in crate::engine) fn fitting(
+        &self,
+        agent: &Arc<Prepared>,
+        model: Option<(&str, Platform)>,
+        tools: Toolset,
+        ledger: &Ledger,
+    ) -> Result<(Arc<Prepared>, Vec<String>), Vec<String>> {
+        if let Ok(made) = self.of(agent, model, tools.clone(), ledger) {
+            return Ok((made, Vec::new()));
+        }
+        let (fitting, mistakes) = agent.fitting(tools, ledger);
+        let made = self.of(agent, model, fitting, ledger)?;
+        Ok((made, mistakes))
+    }
+
+    /// Returns the place of the agent that is made on these terms.
+    fn shared(&self, terms: Terms, before: &Arc<Prepared>) -> Arc<Shared> {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = agents.get(&terms) {
+            return Arc::clone(shared);
+        }
+        // No other thread has one that is here alone, so its lock is free.
+        agents.retain(|_, it| {
+            let is_alone = Arc::strong_count(it) == 1;
+            !is_alone || (it.before.strong_count() > 0 && it.made().strong_count() > 0)
+        });
+        let shared = Arc::new(Shared {
+            before: Arc::downgrade(before),
+            made: Mutex::default(),
+        });
+        agents.insert(terms, Arc::clone(&shared));
+        shared
     }
 }
 
@@ -164,20 +211,20 @@ impl Prepared {
     }
 
     /// Returns those of a client's tools that the agent can serve, and the mistakes of the others.
-    ///
-    /// A policy may not fit a function of the client, such as a retry of a function that is not
-    /// idempotent. Only calls of that function are refused then.
-    pub(in crate::engine) fn fitting(
-        &self,
-        tools: Toolset,
-        ledger: &Ledger,
-    ) -> (Toolset, Vec<String>) {
-        let mut mistakes = Vec::new();
-        let mut fitting = Toolset::default();
-        for tool in tools.tools() {
-            match self.relayed(None, tool.clone().into(), ledger) {
-                Ok(_) => fitting = fitting | tool.clone(),
-                Err(found) => mistakes.extend(found),
+    fn fitting(&self, tools: Toolset, ledger: &Ledger) -> (Toolset, Vec<String>) {
+        let (mut fitting, mut mistakes) = (Toolset::default(), Vec::new());
+        let mut parts = vec![tools.tools().to_vec()];
+        // Halves, so that a few mistakes among many tools are found with few agents.
+        while let Some(mut part) = parts.pop() {
+            let all = part.iter().cloned();
+            let all = all.fold(Toolset::default(), |all, tool| all | tool);
+            match self.relayed(None, all.clone(), ledger) {
+                Ok(_) => fitting = fitting | all,
+                Err(found) if part.len() < 2 => mistakes.extend(found),
+                Err(_) => {
+                    parts.push(part.split_off(part.len() / 2));
+                    parts.push(part);
+                }
             }
         }
         (fitting, mistakes)
@@ -246,13 +293,16 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &served.of(&changed, look("Looks"))));
     }
 
-    /// Its text does not show the policy, or the closure that decides.
     #[test]
-    fn tools_with_policies_are_not_shared() {
+    fn tools_with_the_same_policy_are_shared_unless_code_decides() {
         let (served, agent) = Served::new();
-        let limited = || T::limit_per_session(look("Looks"), 1);
-        let first = served.of(&agent, limited());
-        assert!(!Arc::ptr_eq(&first, &served.of(&agent, limited())));
+        let limited = |calls| T::limit_per_session(look("Looks"), calls);
+        let first = served.of(&agent, limited(1));
+        assert!(Arc::ptr_eq(&first, &served.of(&agent, limited(1))));
+        assert!(!Arc::ptr_eq(&first, &served.of(&agent, limited(2))));
+        let decided = || T::confirm_when_fn(look("Looks"), "Look?", |_, _| async { false });
+        let first = served.of(&agent, decided());
+        assert!(!Arc::ptr_eq(&first, &served.of(&agent, decided())));
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! command that read a copy of a journal with the last commit that was read. `unknown_work` is the
 //! failure of a command that could not fold every session of an export.
 //!
-//! Read `screen` first, then `style` and `beside`; `prompt`, `progress` and `stop` stand alone.
+//! Read `screen` first, then `style` and `beside`; `prompt`, `progress`, `stop` and `log_lines`
+//! stand alone.
 
 mod beside;
+pub(crate) mod log_lines;
 mod progress;
 pub(crate) mod prompt;
 mod screen;

@@ -1,13 +1,19 @@
 //! The limit of log lines about bad messages.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use recount::session::SessionId;
 use tokio::time::Instant;
 
 /// The shortest time between two lines of a kind. A client can send thousands of bad messages a
 /// second.
 const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// The number of characters of a problem that are logged. A client may quote megabytes.
+const PROBLEM_MAX: usize = 500;
 
 /// The kinds of bad messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +26,8 @@ pub(super) enum Complaint {
     Unreadable,
     /// A report that does not reach its session.
     Unreported,
+    /// A report that its session does not record.
+    Unrecorded,
     /// A setup that cannot be read.
     Setup,
     /// A setup that leads elsewhere than its client may.
@@ -39,6 +47,7 @@ impl Complaint {
             }
             Complaint::Unreadable => "messages of the vendor are not forwarded",
             Complaint::Unreported => "reports of a client do not reach its session",
+            Complaint::Unrecorded => "reports of a client were not recorded",
             Complaint::Setup => "a client sent no readable setup",
             Complaint::Elsewhere => "the setup of a client is refused",
             Complaint::Declared => "the declarations of a client are refused",
@@ -47,14 +56,38 @@ impl Complaint {
     }
 }
 
-/// The complaints of a connection, or of all: the time of the last line, and the number since.
+/// The complaints of all connections: the time of the last line of each kind, and the number since.
+/// Clients may connect again and again, so no connection has lines of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints(BTreeMap<Complaint, (Option<Instant>, u64)>);
+pub(crate) struct Complaints(Mutex<BTreeMap<Complaint, (Option<Instant>, u64)>>);
 
 impl Complaints {
+    /// Logs bad messages of a client, unless a line of their kind is less than a minute old.
+    ///
+    /// The problem may quote the client or the vendor. As a text, and not as a value to display, it
+    /// is written with its control characters escaped.
+    pub(super) fn tell(
+        &self,
+        (complaint, count): (Complaint, usize),
+        (session, client): (Option<SessionId>, &str),
+        problem: &dyn Display,
+    ) {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let Some(count) = self.due(complaint, count, Instant::now()) else {
+            return;
+        };
+        // Empty before the session is open.
+        let session = session.map(tracing::field::display);
+        let problem: String = problem.to_string().chars().take(PROBLEM_MAX).collect();
+        let problem = (!problem.is_empty()).then_some(problem.as_str());
+        tracing::warn!(session, client, count, problem, "{}", complaint.in_words());
+    }
+
     /// Counts bad messages. Returns their number since the last line, if a line is due.
-    pub(super) fn due(&mut self, complaint: Complaint, count: u64, now: Instant) -> Option<u64> {
-        let (told, untold) = self.0.entry(complaint).or_default();
+    fn due(&self, complaint: Complaint, count: u64, now: Instant) -> Option<u64> {
+        // Each change is one step, so a panic elsewhere leaves a whole table.
+        let mut complaints = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (told, untold) = complaints.entry(complaint).or_default();
         *untold += count;
         let is_due = told.is_none_or(|it| now.duration_since(it) >= TELL_EVERY);
         if !is_due || *untold == 0 {
@@ -71,8 +104,8 @@ mod tests {
 
     #[test]
     fn each_kind_has_one_line_a_minute() {
-        let (mut complaints, begun) = (Complaints::default(), Instant::now());
-        let mut due = |kind, count, at| complaints.due(kind, count, begun + at);
+        let (complaints, begun) = (Complaints::default(), Instant::now());
+        let due = |kind, count, at| complaints.due(kind, count, begun + at);
         let second = Duration::from_secs(1);
         assert_eq!(due(Complaint::NotDelivered, 0, second), None);
         assert_eq!(due(Complaint::NotDelivered, 150_000, second), Some(150_000));

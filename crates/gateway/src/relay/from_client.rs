@@ -1,9 +1,9 @@
 //! The passage of the client's messages to the vendor, and what the session gets of them.
 
-use std::sync::PoisonError;
+use std::fmt::Display;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -74,7 +74,7 @@ impl Relay {
         let text = || text_of(bytes).unwrap_or_default();
         let is_readable = !matches!(class, ClientFrame::Malformed(_));
         if is_readable && self.calls.forges_answer(bytes) {
-            self.complain(Complaint::Forged, 1);
+            self.complain(Complaint::Forged, 1, &"");
             return None;
         }
         match class {
@@ -175,7 +175,7 @@ impl Relay {
         let late = unknown.into_iter().map(|it| self.late(&it));
         // A message may have any number of them.
         let dropped = late.filter(|is_known| !is_known).count();
-        self.complain(Complaint::NotDelivered, dropped);
+        self.complain(Complaint::NotDelivered, dropped, &"");
         // It goes the way of a message of its own.
         rest.and_then(|it| self.pass_on(it))
     }
@@ -194,37 +194,15 @@ impl Relay {
         true
     }
 
-    /// Logs bad messages in the words of their kind.
-    pub(super) fn complain(&mut self, complaint: Complaint, count: usize) {
-        self.complain_of(complaint, count, complaint.in_words());
+    /// Logs bad messages of this connection.
+    pub(super) fn complain(&self, complaint: Complaint, count: usize, problem: &dyn Display) {
+        let client = self.request.admitted.actor().name.as_str();
+        let complaints = &self.shared.complaints;
+        complaints.tell((complaint, count), (self.session, client), problem);
     }
 
-    /// Logs bad messages, unless a line about such ones of this connection is less than a minute
-    /// old.
-    pub(super) fn complain_of(&mut self, complaint: Complaint, count: usize, told: &str) {
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        if let Some(count) = self.complaints.due(complaint, count, Instant::now()) {
-            let session = self.session.map(tracing::field::display);
-            tracing::warn!(session, count, "{told}");
-        }
-    }
-
-    /// Logs a bad message that ends its connection, unless a line about such a one is less than a
-    /// minute old. Clients may connect again and again, so the limit is that of all connections.
-    pub(super) fn complain_at_end(&self, complaint: Complaint, problem: &dyn std::fmt::Display) {
-        let refusals = self.shared.refusals.lock();
-        // Each change is one step, so a panic elsewhere leaves a whole table.
-        let mut refusals = refusals.unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = refusals.due(complaint, 1, Instant::now()) {
-            // Empty before the session is open.
-            let session = self.session.map(tracing::field::display);
-            let client = self.request.admitted.actor().name.as_str();
-            tracing::warn!(session, client, count, %problem, "{}", complaint.in_words());
-        }
-    }
-
-    fn malformed(&self, problem: &dyn std::fmt::Display) -> End {
-        self.complain_at_end(Complaint::Malformed, problem);
+    fn malformed(&self, problem: &dyn Display) -> End {
+        self.complain(Complaint::Malformed, 1, problem);
         End::Own(
             CloseCode::Invalid,
             "expected a message that all readers read alike",

@@ -27,4 +27,5 @@ mod task;
 mod unrecorded;
 mod withheld;
 
+pub(crate) use complaints::Complaints;
 pub(crate) use task::{Client, Halves, Relay, Request, Shared};

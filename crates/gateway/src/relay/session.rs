@@ -1,7 +1,8 @@
 //! The session of a connection: it gets what the relay reports, once it is [open](super::opening).
 
 use recount::journal::causes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use recount::engine::{ClaimKey, Error, LiveHandle, RelayOrder};
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::complaints::Complaint;
 use super::copies::{CopyQueue, copies};
 use super::known::Record;
 use super::opening::{Opener, Retries, is_full};
@@ -144,29 +146,18 @@ struct Reporter {
 impl Reporter {
     /// Hands reports to the session, one after the other, until the relay ends.
     async fn serve(&self, reported: &mut Reported, settling: mpsc::UnboundedSender<Settled>) {
-        let (session, mut dropped) = (self.handle.session_id(), 0);
         while let Some((report, bytes)) = reported.next().await {
             let call = report.answers();
             // Boxed, so that a task that waits for a report is small.
             let recorded = match self.earlier(&report) {
                 Ok(earlier) => Box::pin(self.record_in_time(report, earlier, reported)).await,
                 Err(tool) => {
-                    dropped += 1_u64;
-                    // A client may send any number of them.
-                    if dropped.is_power_of_two() {
-                        tracing::warn!(
-                            %session, tool, dropped,
-                            "a client answered a call that it does not have"
-                        );
-                    }
+                    self.complain(Complaint::NotDelivered, &format!("it names {tool:?}"));
                     Ok(())
                 }
             };
             if let Err(error) = &recorded {
-                tracing::warn!(
-                    %session, error = %causes(&error),
-                    "a report of a client was not recorded"
-                );
+                self.complain(Complaint::Unrecorded, &causes(&error));
             }
             if let Some(call) = call {
                 let record = match recorded {
@@ -178,6 +169,11 @@ impl Reporter {
             }
             reported.note(bytes);
         }
+    }
+
+    fn complain(&self, complaint: Complaint, problem: &dyn Display) {
+        let client = (Some(self.handle.session_id()), self.client.name.as_str());
+        self.shared.complaints.tell((complaint, 1), client, problem);
     }
 
     /// Takes the claim of an earlier connection that a report answers, if it answers one.
@@ -255,7 +251,10 @@ impl Reporter {
 
 /// The client's functions as tools. Its own program checks their arguments.
 pub(super) fn toolset(declared: &[Declared]) -> Toolset {
-    let tools = declared.iter().map(|it| {
+    let mut names = BTreeSet::new();
+    // The vendor decides about a name that is declared twice.
+    let first = declared.iter().filter(|it| names.insert(&it.name));
+    let tools = first.map(|it| {
         let schema = it.parameters.clone();
         let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
         let description = it.description.clone().unwrap_or_default();
@@ -269,4 +268,27 @@ pub(super) fn toolset(declared: &[Declared]) -> Toolset {
         }
     });
     tools.fold(Toolset::default(), |all, tool| all | tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use recount::prelude::PolicyTool;
+
+    use super::*;
+
+    /// The sessions of clients that declare the same tools share what is large of an agent.
+    #[test]
+    fn tools_of_a_client_are_told_by_their_text() {
+        for behavior in [None, Some("BLOCKING"), Some("NON_BLOCKING")] {
+            let declared = Declared {
+                name: "refund".to_owned(),
+                description: None,
+                parameters: None,
+                behavior: behavior.map(str::to_owned),
+            };
+            let tools = toolset(&[declared]);
+            let mut texts = tools.tools().iter().map(PolicyTool::text_of_declaration);
+            assert!(texts.all(|it| it.is_some()), "{behavior:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::{pending, poll_fn, ready};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -70,8 +70,7 @@ pub(crate) struct Shared {
     pub(crate) index: Arc<Index>,
     pub(crate) sessions: Sessions,
     pub(crate) gaps: Arc<Gaps>,
-    /// The connections that bad messages have ended.
-    pub(crate) refusals: Mutex<Complaints>,
+    pub(crate) complaints: Complaints,
     /// Cancelled when the remaining connections end.
     pub(crate) closing: CancellationToken,
 }
@@ -105,7 +104,6 @@ pub(crate) struct Relay {
     /// The number of messages whose copy or words the busy session did not get.
     pub(super) dropped: u64,
     /// The bad messages that the log has told of.
-    pub(super) complaints: Complaints,
     /// The time at which a call counts as not recorded.
     pub(super) overdue: Option<Pin<Box<Sleep>>>,
     /// The time until which messages of the client wait for the calls of earlier connections.
@@ -139,7 +137,6 @@ impl Relay {
             claim: Uuid::new_v4().to_string(),
             copies: 0,
             dropped: 0,
-            complaints: Complaints::default(),
             overdue: None,
             early_until: None,
             is_unrecorded: false,

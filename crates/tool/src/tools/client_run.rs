@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use recount_session::policy::ToolPolicy;
 use serde_json::Value;
 
 use super::policy_tool::{Body, PolicyTool};
@@ -24,20 +23,22 @@ impl PolicyTool {
         Self::of(Body::Client(Arc::new(tool)), None)
     }
 
-    /// Returns the whole tool as text, if it runs at a client and has no policy. Tools with the
-    /// same text are the same.
+    /// Returns the whole tool as text, if it runs at a client and no code decides about it. Tools
+    /// with the same text are the same.
     #[must_use]
     #[doc(hidden)]
     pub fn text_of_declaration(&self) -> Option<String> {
-        let is_declared_alone = matches!(self.body, Body::Client(_))
-            && self.policy == ToolPolicy::default()
+        let is_text_alone = matches!(self.body, Body::Client(_))
             && self.predicates.is_empty()
             && self.rule.is_none()
             && self.categories.is_empty()
             && !self.long_running
+            && !self.inner
             && !self.came_with_agent;
-        let parts = (self.behavior, self.declaration());
-        is_declared_alone
+        // Unlike JSON, this form has the whole of each time.
+        let policy = format!("{:?}", self.policy);
+        let parts = (self.behavior, self.declaration(), policy);
+        is_text_alone
             .then(|| serde_json::to_string(&parts).ok())
             .flatten()
     }

@@ -1,6 +1,9 @@
 //! A connection that another program owns: its begin, and the calls that its client gets.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
 
 use crate::engine::agents::prepared::Prepared;
 use crate::engine::error::Error;
@@ -15,6 +18,10 @@ use crate::session::{
     fits,
 };
 use crate::tool::Toolset;
+
+/// The number of tools up to which an agent is prepared where its session runs: a millisecond at
+/// most. A thousand take a third of a second.
+const FEW_TOOLS: usize = 16;
 
 impl SessionTask {
     /// Takes a connection of a client, in place of its earlier one. Returns the record.
@@ -32,8 +39,8 @@ impl SessionTask {
         if self.connections.opening.is_some() || self.is_connected_itself() {
             return Err(Error::AlreadyConnected { session: self.id });
         }
-        let agent =
-            self.relayed_agent(Some((&relay.model, relay.platform)), relay.tools, on_record)?;
+        let model = Some((relay.model.as_str(), relay.platform));
+        let agent = self.relayed_agent(model, relay.tools, on_record).await?;
         self.end_relay(CLIENT_AGAIN).await?;
         self.serve_with_tools_of(agent).await?;
         let connected = Connected {
@@ -67,39 +74,50 @@ impl SessionTask {
         tools: Toolset,
         on_record: Option<PolicySet>,
     ) -> Result<(), Error> {
-        let agent = self.relayed_agent(None, tools, on_record)?;
+        let agent = self.relayed_agent(None, tools, on_record).await?;
         self.serve_with_tools_of(agent).await?;
         Ok(())
     }
 
     /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
     /// that only their calls are refused. `on_record` are the policies of a fixture that is played.
-    fn relayed_agent(
+    async fn relayed_agent(
         &self,
         model: Option<(&str, Platform)>,
         tools: Toolset,
         on_record: Option<PolicySet>,
     ) -> Result<Arc<Prepared>, Error> {
+        let ledger = self.stream.ledger.clone();
+        let agent = Arc::clone(&self.agent);
+        let model = model.map(|(name, platform)| (name.to_owned(), platform));
         if on_record.is_some() {
-            let ledger = &self.stream.ledger;
-            let agent = self
-                .agent
-                .relayed_on_record(model, tools, on_record, ledger);
+            let model = model.as_ref().map(|(name, it)| (name.as_str(), *it));
+            let agent = agent.relayed_on_record(model, tools, on_record, &ledger);
             return agent
                 .map(Arc::new)
                 .map_err(|mistakes| Error::Configuration { mistakes });
         }
-        let shared = &self.shared.changed_agents.relayed;
-        let ledger = &self.stream.ledger;
-        if let Ok(agent) = shared.of(&self.agent, model, tools.clone(), ledger) {
-            return Ok(agent);
+        let changed = Arc::clone(&self.shared.changed_agents);
+        let are_few = tools.tools().len() <= FEW_TOOLS;
+        let prepare = move || {
+            let model = model.as_ref().map(|(name, it)| (name.as_str(), *it));
+            changed.relayed.fitting(&agent, model, tools, &ledger)
+        };
+        let prepared = match are_few {
+            true => prepare(),
+            // Other sessions of this thread would wait, and their audio with them.
+            false => match spawn_blocking(prepare).await {
+                Ok(prepared) => prepared,
+                Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                Err(_) => return Err(Error::ShutDown),
+            },
+        };
+        let (agent, unfit) = prepared.map_err(|mistakes| Error::Configuration { mistakes })?;
+        if let Some(first) = unfit.first() {
+            let unfit = unfit.len();
+            tracing::error!(session = %self.id, unfit, first, "calls of a client's tools are refused");
         }
-        let (fitting, mistakes) = self.agent.fitting(tools, ledger);
-        for mistake in &mistakes {
-            tracing::error!(session = %self.id, mistake, "calls of a client's tool are refused");
-        }
-        let agent = shared.of(&self.agent, model, fitting, ledger);
-        agent.map_err(|mistakes| Error::Configuration { mistakes })
+        Ok(agent)
     }
 
     /// True if the session has a connection that it opened itself.
