@@ -16,9 +16,10 @@ pub(crate) const FUNCTIONS: &str = concat!(
     r#""parameters":{"type":"OBJECT"}}"#,
 );
 
-/// The opcodes of text and binary frames, each final.
+/// The opcodes of text and binary frames and of pongs, each final.
 pub(crate) const TEXT: u8 = 0x81;
 pub(crate) const BINARY: u8 = 0x82;
+const PONG: u8 = 0x8a;
 
 /// Builds a frame. A client's has a mask of zeros, which leaves the payload as it is.
 pub(crate) fn frame(opcode: u8, payload: &[u8], of_client: bool) -> Vec<u8> {
@@ -136,13 +137,7 @@ fn read_head(stream: &mut TcpStream) -> String {
 /// Reads the next message, and skips pings.
 pub(crate) fn read_message(stream: &mut TcpStream) -> String {
     loop {
-        let mut buffer = vec![0; 2];
-        stream.read_exact(&mut buffer).expect("a frame");
-        while Received::read(&buffer).is_none() {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).expect("a frame");
-            buffer.extend(byte);
-        }
+        let buffer = read_frame(stream);
         let received = Received::read(&buffer).expect("a whole frame");
         match received.opcode {
             1 | 2 => return String::from_utf8(received.payload()).expect("a text"),
@@ -150,6 +145,27 @@ pub(crate) fn read_message(stream: &mut TcpStream) -> String {
             other => unreachable!("a frame with the opcode {other}: {:?}", received.payload()),
         }
     }
+}
+
+/// Reads a ping of a client, and answers it.
+pub(crate) fn answer_ping(stream: &mut TcpStream) {
+    let buffer = read_frame(stream);
+    let received = Received::read(&buffer).expect("a whole frame");
+    assert_eq!(received.opcode, 9, "{:?}", received.payload());
+    let pong = frame(PONG, &received.payload(), false);
+    stream.write_all(&pong).expect("a client");
+}
+
+/// Reads a frame byte by byte, so that nothing behind it is taken.
+fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
+    let mut buffer = vec![0; 2];
+    stream.read_exact(&mut buffer).expect("a frame");
+    while Received::read(&buffer).is_none() {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a frame");
+        buffer.extend(byte);
+    }
+    buffer
 }
 
 /// The first message of a client, with these functions.
