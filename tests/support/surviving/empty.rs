@@ -5,8 +5,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::schema::Schema;
 
 /// The tables with rows.
-const TABLES: [&str; 9] = [
-    "append", "batch", "command", "head", "node", "object", "request", "snapshot", "work",
+const TABLES: [&str; 11] = [
+    "append",
+    "batch",
+    "command",
+    "head",
+    "key_store",
+    "node",
+    "object",
+    "opening",
+    "request",
+    "snapshot",
+    "work",
 ];
 
 static EMPTY: Mutex<Vec<Schema>> = Mutex::new(Vec::new());

@@ -221,6 +221,11 @@ impl Relay {
         } else {
             self.dropped += 1;
         }
+        self.expect_handle(text);
+    }
+
+    /// Notes the handle in a message of the vendor before the client has it.
+    fn expect_handle(&self, text: &str) {
         if let (Some(handle), Some(channels)) = (new_handle(text), &self.channels) {
             // Under the credential of this client alone.
             let credential = self.request.admitted.fingerprint();
@@ -250,6 +255,7 @@ impl Relay {
             };
         }
         self.open_session();
+        self.expect_handle(text);
         self.know_policies();
         let is_observed = |name: &Option<String>| {
             let name = name.as_deref();
@@ -299,9 +305,12 @@ impl Relay {
     }
 }
 
-/// Returns the handle in a message that the session records.
+/// Returns the handle in a message that the session records. Its key may be written with escapes.
 fn new_handle(text: &str) -> Option<ResumptionHandle> {
-    if !text.contains("newHandle") && !text.contains("new_handle") {
+    if !["newHandle", "new_handle", "\\u"]
+        .iter()
+        .any(|it| text.contains(it))
+    {
         return None;
     }
     let update = ServerMessage::decode(text)

@@ -83,6 +83,24 @@ async fn handle_of_another_token_does_not_reach_the_vendor() {
     let _unknown = bench.connected_with("eve", &[], resuming("h9")).await;
 }
 
+/// Gemini sends one thing a message, and no escapes. Another vendor may not.
+#[tokio::test]
+async fn handle_beside_a_call_or_with_escapes_is_that_of_its_token() {
+    let mut bench = with_tokens().await;
+    let (mut client, mut vendor) = bench.connected("ada").await;
+    let update = r#""sessionResumptionUpdate": {"newHandle": "h1", "resumable": true}"#;
+    let beside = calls(&[call("c1", "look_up")]).replacen('{', &format!("{{{update}, "), 1);
+    let escaped = r#"{"sessionResumptionUpdate": {"new\u0048andle": "h2", "resumable": true}}"#;
+    for update in [beside.as_str(), escaped] {
+        vendor.binary(update).await;
+        client.next_json().await;
+    }
+    let reason = "the resumption handle is not one of this token";
+    for handle in ["h1", "h2"] {
+        is_refused(&mut bench, "eve", &[], handle, reason).await;
+    }
+}
+
 /// The vendor would continue one conversation, and the gateway the session of another.
 #[tokio::test]
 async fn name_and_handle_of_two_sessions_are_refused() {

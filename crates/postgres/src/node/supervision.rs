@@ -8,8 +8,8 @@ use crate::error::error_text;
 use crate::server::Server;
 use crate::server::settings::{self, Found};
 
-/// Looks whether the server still keeps what it acknowledges, and whether this node may write to
-/// its tables.
+/// Looks whether the server still keeps what it acknowledges, and whether this node has the rights
+/// that it needs.
 pub(crate) async fn look_after(
     server: &Server,
     client: Option<&Client>,
@@ -28,6 +28,9 @@ pub(crate) async fn look_after(
     }
     let missing = match missing_rights(client, &server.address.quoted_schema()).await {
         Ok(missing) => missing,
+        // The next renewal tells.
+        Err(error) if error.code().is_none() => return,
+        // Such as a table that is gone.
         Err(error) => Some(error_text(&error)),
     };
     // A disk that is full has rights, too: a refusal counts for a while at least.
