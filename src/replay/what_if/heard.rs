@@ -76,7 +76,9 @@ impl WhatIf<'_> {
                 it.into()
             }
             Observation::ToolAsked(it) => {
-                if let Some(course) = self.courses.get_mut(&it.call) {
+                // A question of an earlier run stops none.
+                let course = self.courses.get_mut(&it.call);
+                if let Some(course) = course.filter(|course| course.runs_on_record(it.attempt)) {
                     course.asks_in_place(at, it.in_place);
                 }
                 it.into()
