@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::tests::{REFUSED, RETURNED, begun, of_tool, under};
 use super::*;
-use crate::session::{GateChange, OnExpiry, Outcome, Rule, ToolPolicyChanges, Verdict};
+use crate::session::{
+    GateChange, Json, OnExpiry, Outcome, Rule, ToolAsked, ToolPolicyChanges, Verdict,
+};
 use crate::testing::{History, Toolbox, toolbox};
 
 /// Two calls that are asked about, and then approved and run.
@@ -102,4 +104,23 @@ fn unanswered_call_runs_or_not_as_the_other_policy_says() {
     assert_eq!(call.unknown, Some(Unknown::NoRun));
     let reason = call.under.reason.as_deref().unwrap_or_default();
     assert!(reason.starts_with("no person answered in time"), "{reason}");
+}
+
+/// A run that asks in place is not taken back. One asked for an earlier run has not asked.
+#[test]
+fn question_of_an_earlier_run_stops_no_later_one() {
+    let started = begun(&toolbox().plain("pay")).call("c1", "pay", json!({}));
+    let late = ToolAsked {
+        call: started.call_seq(),
+        attempt: started.attempt() - 1,
+        hint: "Pay?".to_owned(),
+        payload_schema: None,
+        state: Json::empty_object(),
+        expires_after_ms: None,
+        in_place: true,
+    };
+    let told = started.observed(late).detached_before_it_began();
+    let call = &under(&told, &PolicyChanges::default())[0];
+    let attempts = [call.recorded.attempts, call.under.attempts];
+    assert_eq!((attempts, call.is_changed()), ([Some(0); 2], false));
 }
