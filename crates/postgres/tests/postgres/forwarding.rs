@@ -17,7 +17,7 @@ use crate::client_claims::{NOT_TAKEN, request_stands};
 use crate::nodes::{Nodes, asked, support};
 use crate::place::Place;
 use crate::proxy::{Fault, Proxy};
-use crate::stranded::pass;
+use crate::stranded::{pass, reject};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -339,26 +339,17 @@ async fn requester_is_told_that_the_owner_could_not_write() {
         place, a, b, ran, ..
     } = Nodes::new().await;
     let (request, live) = asked(&a).await;
-    let client = place.client().await;
-    client
-        .batch_execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                 RAISE EXCEPTION 'no right' USING ERRCODE = 'insufficient_privilege';
-             END $$;
-             CREATE TRIGGER refused BEFORE INSERT ON append FOR EACH ROW
-                 EXECUTE FUNCTION refuse()",
-        )
-        .await
-        .unwrap();
+    // A right that the owner lacks.
+    reject(&place, "42501").await;
     let given = Ok(ToolConfirmation::confirmed());
     let answer = Operation::Answer { request, given };
     let error = b.operate(answer, Actor::embedder("ada")).await.unwrap_err();
     assert!(
         matches!(&error, engine::Error::Stopped { unwritable: true, cause, .. }
-            if cause.contains("no right")),
+            if cause.contains("not now")),
         "{error}"
     );
-    pass(&client, "refuse").await;
+    pass(&place.client().await, "reject").await;
     drop((live, ran));
     for node in [a, b] {
         node.shutdown(Duration::ZERO).await.unwrap();

@@ -141,6 +141,17 @@ async fn idle_session_is_free_for_any_node() {
     }
 }
 
+/// Approves as a command does, which is gone afterwards.
+async fn approve_at_a_desk(place: &Place, request: RequestId) {
+    let journal: Arc<dyn Journal> = place.node("desk");
+    let desk = Desk::new(Ledger::new(journal.clone()), SystemClock::shared());
+    let ada = Actor::os_user("ada");
+    desk.answer(request, ToolConfirmation::confirmed(), ada)
+        .await
+        .unwrap();
+    journal.close().await.unwrap();
+}
+
 #[ignore = "needs PostgreSQL: run by .ci/postgres"]
 #[tokio::test(flavor = "multi_thread")]
 async fn node_adopts_what_a_desk_approved() {
@@ -151,13 +162,7 @@ async fn node_adopts_what_a_desk_approved() {
     drop(live);
     a.shutdown(Duration::ZERO).await.unwrap();
     let b = engine(&place, "b", &runs).await;
-    let journal: Arc<dyn Journal> = place.node("desk");
-    let desk = Desk::new(Ledger::new(journal.clone()), SystemClock::shared());
-    let ada = Actor::os_user("ada");
-    desk.answer(request, ToolConfirmation::confirmed(), ada)
-        .await
-        .unwrap();
-    journal.close().await.unwrap();
+    approve_at_a_desk(&place, request).await;
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
 }
@@ -179,13 +184,7 @@ async fn node_adopts_what_it_left_to_another_that_hangs() {
     let (request, live) = asked(&a).await;
     drop(live);
     a.shutdown(Duration::ZERO).await.unwrap();
-    let journal: Arc<dyn Journal> = place.node("desk");
-    let desk = Desk::new(Ledger::new(journal.clone()), SystemClock::shared());
-    let ada = Actor::os_user("ada");
-    desk.answer(request, ToolConfirmation::confirmed(), ada)
-        .await
-        .unwrap();
-    journal.close().await.unwrap();
+    approve_at_a_desk(&place, request).await;
     assert_eq!(ran.recv().await, Some("b"));
     b.shutdown(Duration::from_secs(60)).await.unwrap();
 }

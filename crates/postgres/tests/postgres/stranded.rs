@@ -23,7 +23,7 @@ const REJECT: &str = "CREATE SEQUENCE rejections;
     ALTER FUNCTION reject() SET search_path FROM CURRENT;
     CREATE TRIGGER rejected BEFORE INSERT ON append FOR EACH ROW EXECUTE FUNCTION reject(";
 
-async fn reject(place: &Place, code: &str) {
+pub(crate) async fn reject(place: &Place, code: &str) {
     let client = place.client().await;
     let statements = format!("{REJECT}'{code}')");
     client.batch_execute(&statements).await.unwrap();
