@@ -56,6 +56,8 @@ pub(crate) async fn answer(inner: Arc<Inner>, mut request: HttpRequest) -> Respo
     if inner.is_draining() {
         return unavailable("the gateway is restarting");
     }
+    // A client that is not refused gets its relay, and 1001 if it stays too long.
+    let _handshake = inner.relays.token();
     let Ok(place) = inner.places.clone().try_acquire_owned() else {
         return unavailable("the gateway has as many clients as it takes");
     };

@@ -1,9 +1,15 @@
 //! The session of a connection, and what it keeps for the next one.
 
-use recount::prelude::ToolConfirmation;
-use serde_json::json;
+use std::future::ready;
+use std::pin::pin;
+use std::sync::Arc;
 
-use crate::bench::{Bench, GRACE, alone, answer, call, calls};
+use recount::prelude::{Engine, ToolConfirmation};
+use recount_gateway::{AnyCredential, Settings, Upstream};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::bench::{Bench, GRACE, POLICIES, agent, alone, answer, call, calls};
 
 /// Gives the client a handle, and waits until it is known.
 async fn with_handle(
@@ -90,6 +96,30 @@ async fn draining_gateway_refuses_clients_and_sends_others_away() {
     let close = client.closed().await.unwrap();
     assert_eq!(u16::from(close.code), 1001);
     tokio::time::timeout(GRACE, ended).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn drain_waits_for_a_client_in_its_handshake() {
+    let vendor = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let upstream = format!("ws://{}", vendor.local_addr().unwrap());
+    let engine = Engine::in_memory().agent("desk", agent(POLICIES));
+    let settings = |it| Settings {
+        upstream: Upstream::Url(upstream),
+        ..it
+    };
+    let engine = engine.open().await.unwrap();
+    let bench = Bench::with(engine, Arc::new(AnyCredential), settings).await;
+    let connecting = tokio::spawn(tokio_tungstenite::connect_async(bench.url("?key=k")));
+    let (asked, _) = vendor.accept().await.unwrap();
+    let mut ended = pin!(bench.gateway.ended(GRACE));
+    tokio::select! {
+        biased;
+        () = &mut ended => panic!("a handshake is under way"),
+        () = ready(()) => {}
+    }
+    let _vendor = tokio_tungstenite::accept_async(asked).await.unwrap();
+    drop(connecting.await.unwrap().unwrap());
+    ended.await;
 }
 
 #[tokio::test]
