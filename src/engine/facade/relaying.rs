@@ -18,7 +18,8 @@ use crate::tool::Toolset;
 
 impl LiveHandle {
     /// Gives the session a connection of a client to the model's service, which the caller relays.
-    /// It takes the place of an earlier one. Returns the record of the connection.
+    /// It takes the place of an earlier one. Returns the record of the connection, and the mistakes
+    /// of tools that the agent cannot serve, whose calls are refused.
     ///
     /// The session hears what the relay hands it, and gives its orders. Calls of the client's tools
     /// pass the agent's policies; those that may start are claimed for the client. When the
@@ -29,16 +30,17 @@ impl LiveHandle {
     /// [`Error::Configuration`] with every mistake in the client's tools. [`Error::Refused`] if the
     /// session is closed, [`Error::AlreadyConnected`] if it has a connection that it opened itself.
     #[doc(hidden)]
-    pub async fn relay(&self, relay: Relay) -> Result<Seq, Error> {
+    pub async fn relay(&self, relay: Relay) -> Result<(Seq, Vec<String>), Error> {
         self.ask(|reply| Input::Relay(relay, None, reply)).await
     }
 
-    /// Replaces the tools that the client of the relayed connection declared.
+    /// Replaces the tools that the client of the relayed connection declared. Returns the mistakes
+    /// of those that the agent cannot serve, whose calls are refused.
     ///
     /// # Errors
     /// [`Error::Configuration`] with every mistake in the tools.
     #[doc(hidden)]
-    pub async fn relay_tools(&self, tools: Toolset) -> Result<(), Error> {
+    pub async fn relay_tools(&self, tools: Toolset) -> Result<Vec<String>, Error> {
         self.ask(|reply| Input::RelayTools(tools, None, reply))
             .await
     }
@@ -100,8 +102,10 @@ impl LiveHandle {
         tools: Toolset,
         policies: crate::session::PolicySet,
     ) -> Result<(), Error> {
-        self.ask(|reply| Input::RelayTools(tools, Some(policies), reply))
-            .await
+        let relayed = self
+            .ask(|reply| Input::RelayTools(tools, Some(policies), reply))
+            .await;
+        relayed.map(drop)
     }
 
     /// Records text that the client of the relayed connection sent to the model. Nothing is sent.

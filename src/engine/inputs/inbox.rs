@@ -59,12 +59,13 @@ impl Inbox {
 pub(in crate::engine) enum Input {
     /// Open a connection.
     Connect(Reply<()>),
-    /// Take a connection that another program owns. Returns its record.
+    /// Take a connection that another program owns. Returns its record, and the mistakes of tools
+    /// that the agent cannot serve.
     ///
     /// A play gives it the policies on record.
-    Relay(Relay, Option<PolicySet>, Reply<Seq>),
-    /// Take other tools of the client of the relayed connection.
-    RelayTools(Toolset, Option<PolicySet>, Reply<()>),
+    Relay(Relay, Option<PolicySet>, Reply<(Seq, Vec<String>)>),
+    /// Take other tools of the client of the relayed connection. Returns such mistakes, too.
+    RelayTools(Toolset, Option<PolicySet>, Reply<Vec<String>>),
     /// The client of the relayed connection sent text to the model.
     ClientSaid(String, Reply<()>),
     /// A connection was opened, or opening it failed.

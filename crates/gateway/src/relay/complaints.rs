@@ -28,6 +28,8 @@ pub(super) enum Complaint {
     Unreported,
     /// A report that its session does not record.
     Unrecorded,
+    /// Functions that the agent cannot serve.
+    Unfit,
     /// A setup that cannot be read.
     Setup,
     /// A setup that leads elsewhere than its client may.
@@ -48,6 +50,7 @@ impl Complaint {
             Complaint::Unreadable => "messages of the vendor are not forwarded",
             Complaint::Unreported => "reports of a client do not reach its session",
             Complaint::Unrecorded => "reports of a client were not recorded",
+            Complaint::Unfit => "calls of functions of a client are refused",
             Complaint::Setup => "a client sent no readable setup",
             Complaint::Elsewhere => "the setup of a client is refused",
             Complaint::Declared => "the declarations of a client are refused",
@@ -70,7 +73,7 @@ impl Complaints {
         &self,
         (complaint, count): (Complaint, usize),
         (session, client): (Option<SessionId>, &str),
-        problem: &dyn Display,
+        problem: Option<&dyn Display>,
     ) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let Some(count) = self.due(complaint, count, Instant::now()) else {
@@ -78,9 +81,17 @@ impl Complaints {
         };
         // Empty before the session is open.
         let session = session.map(tracing::field::display);
-        let problem: String = problem.to_string().chars().take(PROBLEM_MAX).collect();
-        let problem = (!problem.is_empty()).then_some(problem.as_str());
+        let cut =
+            |it: &dyn Display| -> String { it.to_string().chars().take(PROBLEM_MAX).collect() };
+        let problem = problem.map(cut);
+        let problem = problem.as_deref();
         tracing::warn!(session, client, count, problem, "{}", complaint.in_words());
+    }
+
+    /// Logs functions that the agent cannot serve, with the mistake of the first.
+    pub(super) fn tell_unfit(&self, mistakes: &[String], client: (Option<SessionId>, &str)) {
+        let first = mistakes.first().map(|it| it as &dyn Display);
+        self.tell((Complaint::Unfit, mistakes.len()), client, first);
     }
 
     /// Counts bad messages. Returns their number since the last line, if a line is due.

@@ -74,7 +74,7 @@ impl Relay {
         let text = || text_of(bytes).unwrap_or_default();
         let is_readable = !matches!(class, ClientFrame::Malformed(_));
         if is_readable && self.calls.forges_answer(bytes) {
-            self.complain(Complaint::Forged, 1, &"");
+            self.complain(Complaint::Forged, 1, None);
             return None;
         }
         match class {
@@ -175,7 +175,7 @@ impl Relay {
         let late = unknown.into_iter().map(|it| self.late(&it));
         // A message may have any number of them.
         let dropped = late.filter(|is_known| !is_known).count();
-        self.complain(Complaint::NotDelivered, dropped, &"");
+        self.complain(Complaint::NotDelivered, dropped, None);
         // It goes the way of a message of its own.
         rest.and_then(|it| self.pass_on(it))
     }
@@ -195,14 +195,19 @@ impl Relay {
     }
 
     /// Logs bad messages of this connection.
-    pub(super) fn complain(&self, complaint: Complaint, count: usize, problem: &dyn Display) {
+    pub(super) fn complain(
+        &self,
+        complaint: Complaint,
+        count: usize,
+        problem: Option<&dyn Display>,
+    ) {
         let client = self.request.admitted.actor().name.as_str();
         let complaints = &self.shared.complaints;
         complaints.tell((complaint, count), (self.session, client), problem);
     }
 
     fn malformed(&self, problem: &dyn Display) -> End {
-        self.complain(Complaint::Malformed, 1, problem);
+        self.complain(Complaint::Malformed, 1, Some(problem));
         End::Own(
             CloseCode::Invalid,
             "expected a message that all readers read alike",

@@ -121,7 +121,12 @@ impl Opener<'_> {
             Some(handle) => handle,
             None => entered.insert(self.enter(found).await?),
         };
-        handle.relay(self.relay()).await?;
+        let (_, mistakes) = handle.relay(self.relay()).await?;
+        let client = (
+            Some(handle.session_id()),
+            self.wanted.admitted.actor().name.as_str(),
+        );
+        self.shared.complaints.tell_unfit(&mistakes, client);
         // Behind the end of the earlier connection on record, and so of its claims.
         match handle.unanswered(UNANSWERED_MAX).await {
             Ok(unanswered) => {

@@ -125,7 +125,7 @@ impl Relay {
     /// its messages may have many.
     pub(super) fn report(&mut self, report: Report) {
         if !self.reports.add(report) {
-            self.complain(Complaint::Unreported, 1, &"");
+            self.complain(Complaint::Unreported, 1, None);
         }
     }
 
@@ -202,7 +202,7 @@ impl Relay {
     /// Keeps a message from the client that it could read in another way than the gateway. The
     /// session records that it cannot be read.
     fn hide(&mut self, text: Option<&str>, problem: &dyn std::fmt::Display) {
-        self.complain(Complaint::Unreadable, 1, problem);
+        self.complain(Complaint::Unreadable, 1, Some(problem));
         if let Some(text) = text {
             self.copy(text);
         }

@@ -173,7 +173,9 @@ impl Reporter {
 
     fn complain(&self, complaint: Complaint, problem: &dyn Display) {
         let client = (Some(self.handle.session_id()), self.client.name.as_str());
-        self.shared.complaints.tell((complaint, 1), client, problem);
+        self.shared
+            .complaints
+            .tell((complaint, 1), client, Some(problem));
     }
 
     /// Takes the claim of an earlier connection that a report answers, if it answers one.
@@ -244,7 +246,12 @@ impl Reporter {
                 }
                 None => Ok(()),
             },
-            Report::Tools(declared) => handle.relay_tools(toolset(declared)).await,
+            Report::Tools(declared) => {
+                let mistakes = handle.relay_tools(toolset(declared)).await?;
+                let client = (Some(handle.session_id()), self.client.name.as_str());
+                self.shared.complaints.tell_unfit(&mistakes, client);
+                Ok(())
+            }
         }
     }
 }
@@ -271,24 +278,38 @@ pub(super) fn toolset(declared: &[Declared]) -> Toolset {
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "a test may stop at the first surprise")]
 mod tests {
     use recount::prelude::PolicyTool;
 
     use super::*;
 
-    /// The sessions of clients that declare the same tools share what is large of an agent.
+    fn declared(description: &str, behavior: Option<&str>) -> Declared {
+        Declared {
+            name: "refund".to_owned(),
+            description: Some(description.to_owned()),
+            parameters: None,
+            behavior: behavior.map(str::to_owned),
+        }
+    }
+
+    /// The sessions of clients that declare the same tools share an agent by this text.
     #[test]
     fn tools_of_a_client_are_told_by_their_text() {
         for behavior in [None, Some("BLOCKING"), Some("NON_BLOCKING")] {
-            let declared = Declared {
-                name: "refund".to_owned(),
-                description: None,
-                parameters: None,
-                behavior: behavior.map(str::to_owned),
-            };
-            let tools = toolset(&[declared]);
+            let tools = toolset(&[declared("Refunds", behavior)]);
             let mut texts = tools.tools().iter().map(PolicyTool::text_of_declaration);
             assert!(texts.all(|it| it.is_some()), "{behavior:?}");
         }
+    }
+
+    #[test]
+    fn function_that_is_declared_twice_counts_once() {
+        let twice = [declared("Refunds", None), declared("Refunds again", None)];
+        let tools = toolset(&twice);
+        let [tool] = tools.tools() else {
+            panic!("{} tools", tools.tools().len());
+        };
+        assert_eq!(tool.declaration().description, "Refunds");
     }
 }

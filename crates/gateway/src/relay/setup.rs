@@ -53,7 +53,7 @@ impl Relay {
         let late = End::Own(CloseCode::Policy, "expected a setup within 30 s");
         let message = timeout(SETUP_MAX, first).await.unwrap_or(Err(late))?;
         let unfit = |problem: &dyn std::fmt::Display| {
-            self.complain(Complaint::Setup, 1, problem);
+            self.complain(Complaint::Setup, 1, Some(problem));
             End::Own(CloseCode::Invalid, "expected a readable setup first")
         };
         let bytes = message.clone().into_data();
@@ -101,7 +101,7 @@ impl Relay {
         };
         if let Some(refused) = refused {
             let found = format!("{refused}, found {functions} of {bytes} bytes");
-            self.complain(Complaint::Declared, 1, &found);
+            self.complain(Complaint::Declared, 1, Some(&found));
             return Err(End::Own(CloseCode::Policy, refused));
         }
         let (admitted, request) = (&self.request.admitted, &self.request);
@@ -111,7 +111,7 @@ impl Relay {
         };
         let reason = "the token does not allow a declared tool";
         let found = format!("{reason}: {:?}", refused.name);
-        self.complain(Complaint::Declared, 1, &found);
+        self.complain(Complaint::Declared, 1, Some(&found));
         Err(End::Own(CloseCode::Policy, reason))
     }
 
@@ -136,7 +136,7 @@ impl Relay {
     fn may_continue(&self, setup: &Setup, wanted: &Wanted) -> Result<(), End> {
         let (index, settings) = (&self.shared.index, &self.shared.settings);
         let refused = |told: &'static str| {
-            self.complain(Complaint::Elsewhere, 1, &told);
+            self.complain(Complaint::Elsewhere, 1, Some(&told));
             Err(End::Own(CloseCode::Policy, told))
         };
         if let (Some(handle), Credentials::Tokens { .. }) = (&setup.handle, &settings.credentials) {

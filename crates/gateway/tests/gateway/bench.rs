@@ -199,7 +199,7 @@ impl Bench {
     }
 }
 
-fn declared() -> Value {
+pub(crate) fn declared() -> Value {
     let function = |name: &str| json!({"name": name, "description": name, "behavior": "BLOCKING"});
     json!({"functionDeclarations": [function("look_up"), function("refund"), function("wipe")]})
 }

@@ -8,7 +8,7 @@ use recount::testing::ManualClock;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::bench::{Bench, POLICIES, agent, alone, answer, call, calls};
+use crate::bench::{Bench, POLICIES, agent, alone, answer, call, calls, declared};
 
 #[tokio::test]
 async fn observed_calls_and_their_answers_pass_unchanged() {
@@ -168,10 +168,15 @@ async fn policy_that_does_not_fit_refuses_its_own_calls_alone() {
     let policies = r#"{"tools": {"refund": {"retry": {"attempts": 3, "backoff": "1s"}}}}"#;
     let engine = recount::engine::Engine::in_memory().agent("desk", agent(policies));
     let mut bench = Bench::over(engine.open().await.unwrap()).await;
-    let (mut client, mut vendor) = bench.connected("k").await;
-    vendor.binary(&calls(&[call("f1", "refund")])).await;
-    vendor.binary(&calls(&[call("f2", "look_up")])).await;
-    assert_eq!(client.next_text().await, calls(&[call("f2", "look_up")]));
-    let told = vendor.next_json().await;
-    assert_eq!(told["toolResponse"]["functionResponses"][0]["id"], "f1");
+    let many = |count| (0..count).map(|it| json!({"name": format!("f{it}")}));
+    for others in [0, 40] {
+        let others: Vec<_> = many(others).collect();
+        let tools = json!({"tools": [declared(), {"functionDeclarations": others}]});
+        let (mut client, mut vendor) = bench.connected_with("k", &[], tools).await;
+        vendor.binary(&calls(&[call("f1", "refund")])).await;
+        vendor.binary(&calls(&[call("f2", "look_up")])).await;
+        assert_eq!(client.next_text().await, calls(&[call("f2", "look_up")]));
+        let told = vendor.next_json().await;
+        assert_eq!(told["toolResponse"]["functionResponses"][0]["id"], "f1");
+    }
 }

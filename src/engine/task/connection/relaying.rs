@@ -24,12 +24,13 @@ use crate::tool::Toolset;
 const FEW_TOOLS: usize = 16;
 
 impl SessionTask {
-    /// Takes a connection of a client, in place of its earlier one. Returns the record.
+    /// Takes a connection of a client, in place of its earlier one. Returns the record, and the
+    /// mistakes of tools that the agent cannot serve.
     pub(in crate::engine) async fn relay(
         &mut self,
         relay: Relay,
         on_record: Option<PolicySet>,
-    ) -> Result<Seq, Error> {
+    ) -> Result<(Seq, Vec<String>), Error> {
         if self.stream.session.closed {
             return Err(Error::Refused(Rejection::SessionClosed));
         }
@@ -40,7 +41,7 @@ impl SessionTask {
             return Err(Error::AlreadyConnected { session: self.id });
         }
         let model = Some((relay.model.as_str(), relay.platform));
-        let agent = self.relayed_agent(model, relay.tools, on_record).await?;
+        let (agent, mistakes) = self.relayed_agent(model, relay.tools, on_record).await?;
         self.end_relay(CLIENT_AGAIN).await?;
         self.serve_with_tools_of(agent).await?;
         let connected = Connected {
@@ -65,28 +66,30 @@ impl SessionTask {
         // Before the batch, which claims the calls that waited for the client.
         self.connections.relay = Some(relayed);
         self.connected(connected, connection, None).await?;
-        Ok(self.stream.session.connection.unwrap_or_default())
+        let connection = self.stream.session.connection.unwrap_or_default();
+        Ok((connection, mistakes))
     }
 
-    /// Takes other tools of the client.
+    /// Takes other tools of the client. Returns the mistakes of those that the agent cannot serve.
     pub(in crate::engine) async fn relay_tools(
         &mut self,
         tools: Toolset,
         on_record: Option<PolicySet>,
-    ) -> Result<(), Error> {
-        let agent = self.relayed_agent(None, tools, on_record).await?;
+    ) -> Result<Vec<String>, Error> {
+        let (agent, mistakes) = self.relayed_agent(None, tools, on_record).await?;
         self.serve_with_tools_of(agent).await?;
-        Ok(())
+        Ok(mistakes)
     }
 
     /// Returns the agent with the tools of the client. Those that it cannot serve are left out, so
-    /// that only their calls are refused. `on_record` are the policies of a fixture that is played.
+    /// that only their calls are refused; their mistakes are returned, too. `on_record` are the
+    /// policies of a fixture that is played.
     async fn relayed_agent(
         &self,
         model: Option<(&str, Platform)>,
         tools: Toolset,
         on_record: Option<PolicySet>,
-    ) -> Result<Arc<Prepared>, Error> {
+    ) -> Result<(Arc<Prepared>, Vec<String>), Error> {
         let ledger = self.stream.ledger.clone();
         let agent = Arc::clone(&self.agent);
         let model = model.map(|(name, platform)| (name.to_owned(), platform));
@@ -94,7 +97,7 @@ impl SessionTask {
             let model = model.as_ref().map(|(name, it)| (name.as_str(), *it));
             let agent = agent.relayed_on_record(model, tools, on_record, &ledger);
             return agent
-                .map(Arc::new)
+                .map(|it| (Arc::new(it), Vec::new()))
                 .map_err(|mistakes| Error::Configuration { mistakes });
         }
         let changed = Arc::clone(&self.shared.changed_agents);
@@ -112,12 +115,7 @@ impl SessionTask {
                 Err(_) => return Err(Error::ShutDown),
             },
         };
-        let (agent, unfit) = prepared.map_err(|mistakes| Error::Configuration { mistakes })?;
-        if let Some(first) = unfit.first() {
-            let unfit = unfit.len();
-            tracing::error!(session = %self.id, unfit, first, "calls of a client's tools are refused");
-        }
-        Ok(agent)
+        prepared.map_err(|mistakes| Error::Configuration { mistakes })
     }
 
     /// True if the session has a connection that it opened itself.
