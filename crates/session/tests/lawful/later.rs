@@ -38,13 +38,13 @@ pub(crate) fn changed_terms_doubt_nothing(recording: &Recording) -> Verdict {
     Ok(())
 }
 
-/// One idempotency key is one call: it is judged once, and only under rules that know keys.
+/// One idempotency key is one call: it is judged once, and only under rules that know keys. What is
+/// due for other calls by the time of a repetition is decided with it.
 pub(crate) fn one_key_is_one_call(recording: &Recording) -> Verdict {
     let mut first = BTreeMap::new();
-    for (before, batch) in std::iter::once(&recording.start)
-        .chain(recording.steps.iter().map(|it| &it.1))
-        .zip(recording.batches())
-    {
+    let before = std::iter::once(&recording.start).chain(recording.steps.iter().map(|it| &it.1));
+    let after = recording.steps.iter().map(|it| &it.1);
+    for ((before, after), batch) in before.zip(after).zip(recording.batches()) {
         let Some(Observation::FunctionCallReceived(it)) = observed(&batch[0]) else {
             continue;
         };
@@ -55,8 +55,11 @@ pub(crate) fn one_key_is_one_call(recording: &Recording) -> Verdict {
             return Err(format!("{} has a key under older rules", batch[0].seq));
         }
         let call = *first.entry(key).or_insert(batch[0].seq);
-        if call != batch[0].seq && batch.len() > 1 {
-            return Err(format!("{} repeats {call} and decides", batch[0].seq));
+        let of_this = |fact| decided(fact).is_some_and(|it| it.call() == Some(batch[0].seq));
+        if call != batch[0].seq
+            && (batch.iter().any(of_this) || after.calls.contains_key(&batch[0].seq))
+        {
+            return Err(format!("{} repeats {call} and is a call", batch[0].seq));
         }
         let judges = |fact| matches!(decided(fact), Some(Decision::PolicyDecided(_)));
         if call == batch[0].seq && !before.closed && !batch.iter().any(judges) {
