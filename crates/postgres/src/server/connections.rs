@@ -10,7 +10,8 @@ use futures_channel::oneshot;
 use recount_journal::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row};
+use tokio_postgres::{AsyncMessage, Client, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::health::Health;
 use super::set_up::set_up;
@@ -31,6 +32,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// of its caller.
 pub(crate) struct Server {
     pub(crate) address: Address,
+    tls: MakeRustlsConnect,
     pool: Pool,
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
@@ -55,10 +57,11 @@ impl Server {
         if address.config.get_tcp_user_timeout().is_none() {
             address.config.tcp_user_timeout(CONNECT_WITHIN);
         }
+        let tls = address.encryption.connector()?;
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(
             address.config.clone(),
-            NoTls,
+            tls.clone(),
             ManagerConfig { recycling_method },
         );
         // Without these, a connection whose peer is silent holds a read for ever.
@@ -84,6 +87,7 @@ impl Server {
             .build();
         Ok(Self {
             address,
+            tls,
             pool: pool.map_err(|error| failed_for("make connections", error))?,
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
@@ -139,7 +143,7 @@ impl Server {
         &self,
         on_notification: impl Fn(&str) + Send + 'static,
     ) -> Result<Client, tokio_postgres::Error> {
-        let (client, mut connection) = self.address.config.connect(NoTls).await?;
+        let (client, mut connection) = self.address.config.connect(self.tls.clone()).await?;
         self.handle.spawn(async move {
             let mut messages =
                 futures_util::stream::poll_fn(move |context| connection.poll_message(context));

@@ -10,6 +10,7 @@
 mod claims;
 mod client_claims;
 mod damage;
+mod encryption;
 mod exports;
 mod failing;
 mod fencing;

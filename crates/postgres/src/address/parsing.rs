@@ -1,9 +1,11 @@
-//! The address of a journal in a database.
+//! An address from its text, and the text that is shown of it.
 
-use std::fmt;
 use std::str::FromStr;
 
 use tokio_postgres::Config;
+
+use super::encryption::Encryption;
+use super::journal_address::{Address, NotAnAddress};
 
 /// The schema of an address that names none.
 const SCHEMA: &str = "recount";
@@ -12,88 +14,32 @@ const SCHEMA: &str = "recount";
 /// channel of notifications begins with `recount:`.
 const NAME_LIMIT: usize = 55;
 
+/// The parameters that are shown. A password may be a parameter, too, also with its name encoded.
+const SHOWN: [&str; 17] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "port",
+    "schema",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+    "user",
+];
+
 /// The schemes of an address, without the colon.
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 
-/// The address of a journal: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
-///
-/// All parameters of PostgreSQL's own addresses count; `schema` is ours and defaults to `recount`.
-/// `Debug` and `Display` never show the password.
-///
-/// ```
-/// use recount_postgres::Address;
-///
-/// let address: Address = "postgres://recount:secret@db.internal/journal?schema=eu".parse()?;
-/// assert_eq!(address.to_string(), "postgres://recount@db.internal/journal?schema=eu");
-/// assert!("postgres://db.internal/?schema=No%20Name".parse::<Address>().is_err());
-/// # Ok::<(), recount_postgres::NotAnAddress>(())
-/// ```
-#[derive(Clone)]
-pub struct Address {
-    pub(crate) config: Config,
-    pub(crate) schema: String,
-}
-
-/// The error for a text that is no address of a journal. It does not repeat the text, which may
-/// hold a password.
-#[derive(Debug, thiserror::Error)]
-#[error("the address of the database is wrong: {what}")]
-pub struct NotAnAddress {
-    what: String,
-}
-
-impl Address {
-    /// True if a text is meant as an address of a database, and not as a path: it begins with
-    /// `postgres:` or `postgresql:`, in any case.
-    ///
-    /// ```
-    /// use recount_postgres::Address;
-    ///
-    /// assert!(Address::is_meant("postgresql:///journal"));
-    /// assert!(Address::is_meant("Postgres:/journal"));
-    /// assert!(!Address::is_meant("./postgres:"));
-    /// ```
-    pub fn is_meant(text: &str) -> bool {
-        behind_scheme(text).is_some()
-    }
-
-    /// True if the address has a password.
-    pub fn has_password(&self) -> bool {
-        self.config.get_password().is_some()
-    }
-
-    /// Sets the password of an address that has none, such as one from a file or a variable.
-    ///
-    /// ```
-    /// use recount_postgres::Address;
-    ///
-    /// let address: Address = "postgres://recount@db.internal/journal".parse()?;
-    /// let address = address.or_password("secret");
-    /// assert!(address.has_password());
-    /// assert_eq!(address.to_string(), "postgres://recount@db.internal/journal");
-    /// # Ok::<(), recount_postgres::NotAnAddress>(())
-    /// ```
-    #[must_use]
-    pub fn or_password(mut self, password: &str) -> Self {
-        if !self.has_password() {
-            self.config.password(password);
-        }
-        self
-    }
-
-    /// The name of the schema as a part of a statement.
-    pub(crate) fn quoted_schema(&self) -> String {
-        format!("\"{}\"", self.schema)
-    }
-
-    /// The channel of the notifications about this journal.
-    pub(crate) fn channel(&self) -> String {
-        format!("recount:{}", self.schema)
-    }
-}
-
 /// The part behind the scheme and its colon, if a text begins with one.
-fn behind_scheme(text: &str) -> Option<&str> {
+pub(super) fn behind_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let is_known = SCHEMES.iter().any(|it| scheme.eq_ignore_ascii_case(it));
     is_known.then_some(rest)
@@ -115,27 +61,23 @@ impl FromStr for Address {
             )
         })?;
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let (mut schema, mut others) = (SCHEMA, Vec::new());
+        let (mut schema, mut mode, mut roots) = (SCHEMA, None, None);
+        let (mut others, mut shown) = (Vec::new(), Vec::new());
         for parameter in parameters.split('&').filter(|it| !it.is_empty()) {
-            match parameter.strip_prefix("schema=") {
-                Some(name) => schema = name,
-                None => others.push(parameter),
+            match parameter.split_once('=') {
+                Some(("schema", name)) => schema = name,
+                Some(("sslmode", it)) => mode = Some(it),
+                Some(("sslrootcert", it)) => roots = Some(it),
+                Some(_) | None => others.push(parameter),
+            }
+            let name = parameter.split_once('=').map_or(parameter, |it| it.0);
+            if SHOWN.contains(&name) {
+                shown.push(parameter);
             }
         }
         check_characters(place, parameters)?;
         check_schema(schema)?;
-        // A parameter of the server's programs that this one cannot keep would be ignored.
-        let modes = [
-            "sslmode=require",
-            "sslmode=verify-ca",
-            "sslmode=verify-full",
-        ];
-        if others.iter().any(|it| modes.contains(it)) {
-            return Err(wrong(
-                "sslmode asks for TLS, and this program has none to the database: use a private \
-                 network, a socket or a tunnel",
-            ));
-        }
+        let encryption = Encryption::of(mode, roots).map_err(wrong)?;
         let mut own = format!("postgres://{place}");
         if !others.is_empty() {
             own.push('?');
@@ -155,9 +97,12 @@ impl FromStr for Address {
         if config.get_application_name().is_none() {
             config.application_name("recount");
         }
+        config.ssl_mode(encryption.mode());
         Ok(Self {
             config,
             schema: schema.to_owned(),
+            encryption,
+            shown: shown_as(place, &shown),
         })
     }
 }
@@ -191,38 +136,20 @@ fn check_schema(schema: &str) -> Result<(), NotAnAddress> {
     )))
 }
 
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("postgres://")?;
-        if let Some(user) = self.config.get_user() {
-            write!(f, "{user}@")?;
-        }
-        let mut separator = "";
-        let ports = self.config.get_ports();
-        for (at, host) in self.config.get_hosts().iter().enumerate() {
-            f.write_str(separator)?;
-            separator = ",";
-            match host {
-                tokio_postgres::config::Host::Tcp(name) => f.write_str(name)?,
-                #[cfg(unix)]
-                tokio_postgres::config::Host::Unix(path) => write!(f, "{}", path.display())?,
-            }
-            if let Some(port) = ports.get(at).or(ports.first()).filter(|it| **it != 5432) {
-                write!(f, ":{port}")?;
-            }
-        }
-        write!(f, "/{}", self.config.get_dbname().unwrap_or_default())?;
-        if self.schema != SCHEMA {
-            write!(f, "?schema={}", self.schema)?;
-        }
-        Ok(())
+/// An address with these parameters, and without the password that the place may hold.
+fn shown_as(place: &str, parameters: &[&str]) -> String {
+    let mut shown = "postgres://".to_owned();
+    let (user, rest) = place.split_once('@').unzip();
+    if let Some(user) = user {
+        shown.push_str(user.split_once(':').map_or(user, |it| it.0));
+        shown.push('@');
     }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
+    shown.push_str(rest.unwrap_or(place));
+    if !parameters.is_empty() {
+        shown.push('?');
+        shown.push_str(&parameters.join("&"));
     }
+    shown
 }
 
 #[cfg(test)]
@@ -251,8 +178,11 @@ mod tests {
             ("postgres://u:p@secret@h/d", "%40"),
             ("postgres://u:p@secret/d@h/d", "%40"),
             ("postgres://u:1?secret@h/d", "%3F"),
-            ("postgres://u:secret@h/d?sslmode=require", "TLS"),
-            ("postgres://u:secret@h/d?sslmode=verify-full", "TLS"),
+            ("postgres://u:p@h/d?sslmode=secret", "sslmode=verify-full"),
+            (
+                "postgres://u:secret@h/d?sslrootcert=ca",
+                "sslmode=verify-full",
+            ),
             ("postgres:///d?password=secret", "names no host"),
             ("postgres://u:secret@h:port/d", "port"),
         ] {
@@ -262,10 +192,32 @@ mod tests {
         }
     }
 
+    /// Printed commands have this address, and are to work as they are.
     #[test]
-    fn place_without_a_host_may_name_a_socket() {
-        let address: Address = "postgres:///d?host=/run/postgresql".parse().unwrap();
-        assert_eq!(address.to_string(), "postgres:///run/postgresql/d");
+    fn address_is_shown_as_one_without_its_password() {
+        for (text, shown) in [
+            ("postgres:///d?host=/run/postgresql", None),
+            (
+                "postgres://h:6432,i/d?target_session_attrs=read-write",
+                None,
+            ),
+            ("postgres://u@h/d?sslmode=verify-full&schema=s", None),
+            (
+                "postgres://u:secret@h:5432/d",
+                Some("postgres://u@h:5432/d"),
+            ),
+            (
+                "postgres://h/d?user=u&password=secret",
+                Some("postgres://h/d?user=u"),
+            ),
+            ("postgres://h/d?pass%77ord=secret", Some("postgres://h/d")),
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!(address.to_string(), shown.unwrap_or(text));
+            let again: Address = address.to_string().parse().unwrap();
+            assert_eq!(again.config.get_hosts(), address.config.get_hosts());
+            assert_eq!(again.encryption, address.encryption);
+        }
     }
 
     #[test]
