@@ -38,9 +38,25 @@ pub(crate) fn error_text(error: &tokio_postgres::Error) -> String {
     while let Some(cause) = source {
         text.push_str(": ");
         text.push_str(&cause.to_string());
+        if is_unknown_authority(cause) {
+            text.push_str("; sslrootcert=FILE names other authorities");
+        }
         source = cause.source();
     }
     text
+}
+
+/// True if the certificate of the server is of an authority that does not count.
+fn is_unknown_authority(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let of_tls = cause
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    matches!(
+        of_tls.and_then(|it| it.downcast_ref()),
+        Some(rustls::Error::InvalidCertificate(
+            rustls::CertificateError::UnknownIssuer
+        ))
+    )
 }
 
 /// True if the server rejected the statement for the sake of another transaction.

@@ -44,12 +44,6 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the runtime. Nothing is connected yet.
     pub(crate) fn new(address: Address) -> Result<Self, Error> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("recount-postgres")
-            .enable_all()
-            .build()
-            .map_err(Error::io("start the threads of the database's connections"))?;
         let mut address = address;
         if address.config.get_connect_timeout().is_none() {
             address.config.connect_timeout(CONNECT_WITHIN);
@@ -84,11 +78,19 @@ impl Server {
                 create: within,
                 recycle: within,
             })
-            .build();
+            .build()
+            .map_err(|error| failed_for("make connections", error))?;
+        // After everything that may fail: a caller's runtime lets no other one be dropped.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("recount-postgres")
+            .enable_all()
+            .build()
+            .map_err(Error::io("start the threads of the database's connections"))?;
         Ok(Self {
             address,
             tls,
-            pool: pool.map_err(|error| failed_for("make connections", error))?,
+            pool,
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
             health: Health::default(),

@@ -53,6 +53,7 @@ fn certificate_of_another_authority_or_host_is_refused() {
     let unknown = place.address_with(&server, "&sslmode=verify-full");
     let text = refusal(unknown);
     assert!(text.contains("UnknownIssuer"), "{text}");
+    assert!(text.contains("sslrootcert=FILE"), "{text}");
     let elsewhere = server.replace("127.0.0.1", "localhost");
     let text = refusal(place.address_with(&elsewhere, &verified()));
     assert!(text.contains("not valid for name"), "{text}");
@@ -74,4 +75,12 @@ fn server_without_tls_gets_neither_name_nor_password() {
     let text = refusal(address.parse().unwrap());
     assert!(text.contains("server does not support TLS"), "{text}");
     assert_eq!(heard.join().unwrap(), 0);
+}
+
+/// The caller may be in a runtime, which lets no other one be dropped.
+#[tokio::test]
+async fn unreadable_authorities_are_an_error() {
+    let address = "postgres://u@127.0.0.1:1/d?sslmode=verify-full&sslrootcert=/nowhere/ca.pem";
+    let text = refusal(address.parse().unwrap());
+    assert!(text.contains("sslrootcert /nowhere/ca.pem"), "{text}");
 }
