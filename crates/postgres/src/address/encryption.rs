@@ -1,5 +1,6 @@
 //! TLS to the server, as the parameters `sslmode` and `sslrootcert` of an address ask for it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,8 +10,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-use crate::error::failed_for;
 
 /// The encryption of the connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,18 +76,22 @@ impl Encryption {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| failed_for("prepare TLS for connections", error))?;
+            .map_err(|error| unfit(error.to_string()))?;
         let config = config.with_root_certificates(roots).with_no_client_auth();
         Ok(MakeRustlsConnect::new(config))
     }
 }
 
+fn unfit(what: String) -> Error {
+    Error::Io {
+        doing: "prepare TLS to the database".to_owned(),
+        source: io::Error::other(what),
+    }
+}
+
 /// Reads the authorities of a PEM file.
 fn certificates(path: &Path) -> Result<RootCertStore, Error> {
-    let unfit = |why: String| {
-        let what = format!("sslrootcert {}: {why}", path.display());
-        failed_for("prepare TLS for connections", what)
-    };
+    let unfit = |why: String| unfit(format!("sslrootcert {}: {why}", path.display()));
     let all = CertificateDer::pem_file_iter(path).map_err(|error| unfit(error.to_string()))?;
     let mut roots = RootCertStore::empty();
     for certificate in all {
