@@ -22,12 +22,13 @@ pub struct UnreachableJournal {
 enum Fault {
     OutOfReach,
     Damaged,
+    Silent,
 }
 
 impl Fault {
     fn error(self) -> Error {
         match self {
-            Fault::OutOfReach => {
+            Fault::OutOfReach | Fault::Silent => {
                 Error::io("reach the store")(std::io::ErrorKind::NotConnected.into())
             }
             Fault::Damaged => Error::Damaged {
@@ -53,6 +54,11 @@ impl UnreachableJournal {
     /// Puts the store out of reach, as a database that has ended.
     pub fn cut(&self) {
         self.fault.send_replace(Some(Fault::OutOfReach));
+    }
+
+    /// Lets each operation wait until the fault ends, as behind a network that drops everything.
+    pub fn silence(&self) {
+        self.fault.send_replace(Some(Fault::Silent));
     }
 
     /// Damages the store, so that each read finds the damage.
@@ -90,16 +96,22 @@ impl UnreachableJournal {
         operation: impl FnOnce() -> BoxFuture<'j, Result<T, Error>> + Send + 'j,
     ) -> BoxFuture<'j, Result<T, Error>> {
         Box::pin(async move {
-            let mut fault = self.fault.subscribe();
+            let (mut fault, mut silence) = (self.fault.subscribe(), self.fault.subscribe());
             let failing = async {
                 // The sender lives as long as `self`.
-                let found = fault.wait_for(Option::is_some).await;
+                let fails = |it: &Option<Fault>| it.is_some_and(|it| it != Fault::Silent);
+                let found = fault.wait_for(fails).await;
                 found.ok().and_then(|it| *it).unwrap_or(Fault::OutOfReach)
+            };
+            let done = async {
+                // As above.
+                let _ = silence.wait_for(|it| *it != Some(Fault::Silent)).await;
+                operation().await
             };
             tokio::select! {
                 biased;
                 fault = failing => Err(self.fail(fault)),
-                done = operation() => done,
+                done = done => done,
             }
         })
     }

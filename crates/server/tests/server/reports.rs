@@ -6,8 +6,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use recount::Engine;
-use recount_journal::DiskJournal;
+use recount::testing::UnreachableJournal;
 use recount_journal::testing::MemoryDisk;
+use recount_journal::{DiskJournal, MemoryJournal};
 use recount_server::{Grant, Role};
 use serde_json::{Value, json};
 
@@ -277,4 +278,26 @@ async fn metrics_of_a_closed_journal_say_so() {
     assert!(!all.text.contains("recount_pending"), "{}", all.text);
     let own = bench.get(&world.tenant(Role::Viewer), "/metrics").await;
     assert_eq!(own.status, 503, "{}", own.text);
+}
+
+/// A scrape would otherwise end without the metrics that tell of the outage.
+#[tokio::test(start_paused = true)]
+async fn metrics_do_not_wait_for_a_silent_journal() {
+    let journal = UnreachableJournal::new(Arc::new(MemoryJournal::new()));
+    let engine = Engine::in_memory().journal(journal.clone()).open().await;
+    let bench = Bench::over(engine.unwrap());
+    journal.silence();
+    let all = bench.get(&bench.admin(), "/metrics").await;
+    assert_eq!(all.status, 200);
+    assert!(
+        all.text.contains("recount_journal_writable"),
+        "{}",
+        all.text
+    );
+    assert!(!all.text.contains("recount_pending"), "{}", all.text);
+    let one_agent = Grant::everywhere(Role::Viewer).of_agent("support");
+    let one_agent = bench.token("ada", &[one_agent]);
+    let scoped = bench.get(&one_agent, "/metrics").await;
+    assert_eq!(scoped.status, 503);
+    assert_eq!(scoped.code(), "journal-unavailable");
 }

@@ -1,12 +1,14 @@
 //! The metrics for Prometheus.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use recount::session::{About, OpenKind, Seq, SessionId, Timestamp};
 use recount_evidence::AnchorStatus;
-use recount_journal::OpenItem;
+use recount_journal::{Error, OpenItem};
 use recount_notify::SinkStatus;
 
 use crate::access::Role;
@@ -18,10 +20,14 @@ use crate::routes::caller::Caller;
 /// The number of open items in one read of the index.
 const READ: usize = 512;
 
+/// The time for what is read from the journal. A scrape ends after 10 s, unless configured, and is
+/// to show that the journal is out of reach.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
 /// Returns metrics about the sessions that the caller may read, in the text format of Prometheus.
 ///
 /// Those of the journal and the counters of the whole service are only shown to a reader of all
-/// sessions. If the journal cannot be read, these remain.
+/// sessions. If the journal cannot be read, or does not answer within 5 s, these remain.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -35,7 +41,10 @@ pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoRespo
     params.only(&[])?;
     let reads_everything = caller.principal.role_over_everything() >= Some(Role::Viewer);
     let mut text = Exposition::default();
-    match Open::of(&caller).await {
+    let open = tokio::time::timeout(READ_WITHIN, Open::of(&caller)).await;
+    let open = open.unwrap_or_else(|_| Err(unanswered()));
+    let is_readable = open.is_ok();
+    match open {
         Ok(open) => open.write(&mut text, caller.service.access.now()),
         // The metrics of the journal tell an operator about it.
         Err(_) if reads_everything => {}
@@ -45,11 +54,18 @@ pub(crate) async fn get(caller: Caller, params: Params) -> Result<impl IntoRespo
         write_journal(&caller, &mut text).await;
         write_service(&caller, &mut text);
         write_reads(&caller, &mut text);
-        write_sinks(&caller, &mut text).await;
+        if is_readable {
+            write_sinks(&caller, &mut text).await;
+        }
         write_checkpoints(&caller, &mut text);
     }
     let content_type = HeaderValue::from_static(CONTENT_TYPE);
     Ok(([(header::CONTENT_TYPE, content_type)], text.text()))
+}
+
+/// The problem of a journal that does not answer in time.
+fn unanswered() -> Problem {
+    Error::io("read the open work")(io::ErrorKind::TimedOut.into()).into()
 }
 
 /// The open work that the caller sees.
