@@ -3,6 +3,7 @@
 use std::io;
 
 use recount_journal::Error;
+use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
 
 /// The states in which a transaction failed for the sake of another one and may be tried again.
@@ -38,25 +39,29 @@ pub(crate) fn error_text(error: &tokio_postgres::Error) -> String {
     while let Some(cause) = source {
         text.push_str(": ");
         text.push_str(&cause.to_string());
-        if is_unknown_authority(cause) {
-            text.push_str("; sslrootcert=FILE names other authorities");
-        }
+        text.push_str(advice(cause));
         source = cause.source();
     }
     text
 }
 
-/// True if the certificate of the server is of an authority that does not count.
-fn is_unknown_authority(cause: &(dyn std::error::Error + 'static)) -> bool {
+/// Advice about a certificate that was refused; empty for other causes.
+fn advice(cause: &(dyn std::error::Error + 'static)) -> &'static str {
     let of_tls = cause
         .downcast_ref::<io::Error>()
         .and_then(io::Error::get_ref);
-    matches!(
-        of_tls.and_then(|it| it.downcast_ref()),
-        Some(rustls::Error::InvalidCertificate(
-            rustls::CertificateError::UnknownIssuer
-        ))
-    )
+    let Some(rustls::Error::InvalidCertificate(fault)) = of_tls.and_then(|it| it.downcast_ref())
+    else {
+        return "";
+    };
+    match fault {
+        CertificateError::UnknownIssuer => "; sslrootcert=FILE names other authorities",
+        CertificateError::Other(_) => {
+            "; expected a certificate of version 3 that is no authority's, with its host as \
+             subjectAltName"
+        }
+        _ => "",
+    }
 }
 
 /// True if the server rejected the statement for the sake of another transaction.

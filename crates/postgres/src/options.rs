@@ -137,8 +137,7 @@ impl Options {
 
     async fn opened(self, server: Arc<Server>) -> Result<PostgresJournal, Error> {
         let address = server.address.clone();
-        let client = server.connect(|_| ()).await;
-        let mut client = client.map_err(failed("connect"))?;
+        let mut client = server.connect_in_time().await?;
         if self.is_read_only {
             schema::check(&client, &address).await?;
             let sequencer = Arc::new(Sequencer::new(Arc::clone(&server)));

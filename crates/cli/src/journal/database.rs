@@ -1,6 +1,7 @@
 //! A journal in a PostgreSQL database.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,13 @@ const ALLOW_LOSSY: &str = "RECOUNT_POSTGRES_ALLOW_LOSSY";
 
 /// The variable with the password of addresses that have none, as for the programs of PostgreSQL.
 const PASSWORD: &str = "PGPASSWORD";
+
+/// The variable with the `sslmode` of addresses without one, likewise, and the modes that encrypt.
+const MODE: &str = "PGSSLMODE";
+const ENCRYPTED: [&str; 3] = ["require", "verify-ca", "verify-full"];
+
+/// The variable with the path of the authorities' certificates for it.
+const AUTHORITIES: &str = "PGSSLROOTCERT";
 
 /// The lease of a command, which owns the sessions that it writes to until it ends.
 const LEASE: Duration = Duration::from_secs(10);
@@ -47,6 +55,13 @@ impl Database {
         let address = match std::env::var(PASSWORD) {
             Ok(password) if !password.is_empty() => address.or_password(&password),
             Ok(_) | Err(_) => address,
+        };
+        let mode = std::env::var(MODE).unwrap_or_default();
+        let address = if ENCRYPTED.contains(&mode.as_str()) {
+            let authorities = std::env::var_os(AUTHORITIES).filter(|it| !it.is_empty());
+            address.or_encrypted(authorities.map(PathBuf::from))
+        } else {
+            address
         };
         Ok(Database { address })
     }

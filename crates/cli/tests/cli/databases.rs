@@ -89,14 +89,34 @@ fn wrong_address_is_refused_without_its_text() {
         ("postgres:/ada:sesame@h/d", "two slashes"),
         ("postgresql:ada:sesame", "two slashes"),
         ("POSTGRES://ada:open@sesame@h/d", "%40"),
+        ("postgres://ada:sesame@h/d?sslmode=prefer", "verify-full"),
         (
-            "postgres://ada:sesame@h/d?sslrootcert=ca",
-            "sslmode=verify-full",
+            "postgres://ada@h/d?schema=s?password=sesame",
+            "divided by &",
         ),
         ("Postgres:///d?password=sesame", "names no host"),
     ] {
         let words = ["error[bad-address]", told];
         fails(&bench, &format!("sessions {address}"), 2, &words);
+    }
+}
+
+/// The variables count as for the programs of PostgreSQL, and only where the address says nothing.
+#[cfg(feature = "postgres")]
+#[test]
+fn environment_asks_for_encryption() {
+    let bench = Bench::new();
+    for (address, told) in [
+        (ADDRESS.to_owned(), "sslrootcert \"/nowhere/ca.pem\""),
+        (format!("{ADDRESS}?sslmode=disable"), "Connection refused"),
+    ] {
+        let mut command = bench.command(&format!("sessions {address}"));
+        command.env("PGSSLMODE", "verify-full");
+        command.env("PGSSLROOTCERT", "/nowhere/ca.pem");
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(told), "{error}");
+        assert_eq!(output.status.code(), Some(1));
     }
 }
 

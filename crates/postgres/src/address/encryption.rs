@@ -12,11 +12,13 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The encryption of the connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    #[default]
+    /// None, since the address does not say.
+    Unset,
+    /// None.
     Off,
-    /// Each connection is, and the server proves the name of its host with a certificate.
+    /// Each connection is encrypted, and the server proves the name of its host with a certificate.
     Verified { roots: Roots },
 }
 
@@ -33,21 +35,25 @@ impl Encryption {
     /// Reads the two parameters. The error says what was expected, and repeats no value.
     ///
     /// A mode that would accept any certificate is not offered: `require` and `verify-ca` check as
-    /// `verify-full` does.
+    /// `verify-full` does. Nor is one that lets the server choose, or an attacker in its place.
     pub(crate) fn of(mode: Option<&str>, roots: Option<&str>) -> Result<Self, String> {
         match (mode, roots) {
-            (None | Some("disable" | "prefer"), None) => Ok(Self::Off),
-            (None | Some("disable" | "prefer"), Some(_)) => {
+            (None, None) => Ok(Self::Unset),
+            (Some("disable"), None) => Ok(Self::Off),
+            (None | Some("disable"), Some(_)) => {
                 Err("sslrootcert is for sslmode=verify-full, which encrypts".to_owned())
             }
-            (Some("require" | "verify-ca" | "verify-full"), None | Some("system")) => {
-                let roots = Roots::Public;
-                Ok(Self::Verified { roots })
-            }
-            (Some("require" | "verify-ca" | "verify-full"), Some(path)) => {
-                let path = percent_encoding::percent_decode_str(path).decode_utf8();
-                let path = path.map_err(|_| "sslrootcert is not UTF-8".to_owned())?;
-                let roots = Roots::File(PathBuf::from(path.into_owned()));
+            (Some("require" | "verify-ca" | "verify-full"), roots) => {
+                let roots = match roots.map(Path::new) {
+                    None => Roots::Public,
+                    // A configuration and a printed command are read elsewhere.
+                    Some(path) if path.is_absolute() => Roots::File(path.to_owned()),
+                    Some(_) => {
+                        return Err(
+                            "expected the absolute path of a PEM file in sslrootcert".into()
+                        );
+                    }
+                };
                 Ok(Self::Verified { roots })
             }
             (Some(_), _) => {
@@ -56,10 +62,18 @@ impl Encryption {
         }
     }
 
+    /// True if the connections are encrypted.
+    pub(crate) fn is_on(&self) -> bool {
+        match self {
+            Self::Unset | Self::Off => false,
+            Self::Verified { .. } => true,
+        }
+    }
+
     /// The mode of the client library.
     pub(crate) fn mode(&self) -> SslMode {
         match self {
-            Self::Off => SslMode::Disable,
+            Self::Unset | Self::Off => SslMode::Disable,
             Self::Verified { .. } => SslMode::Require,
         }
     }
@@ -67,7 +81,7 @@ impl Encryption {
     /// Makes the connector. It is used only if the connections are encrypted.
     pub(crate) fn connector(&self) -> Result<MakeRustlsConnect, Error> {
         let roots = match self {
-            Self::Off => RootCertStore::empty(),
+            Self::Unset | Self::Off => RootCertStore::empty(),
             Self::Verified { roots } => match roots {
                 Roots::Public => webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
                 Roots::File(path) => certificates(path)?,
@@ -91,7 +105,7 @@ fn unfit(what: String) -> Error {
 
 /// Reads the authorities of a PEM file.
 fn certificates(path: &Path) -> Result<RootCertStore, Error> {
-    let unfit = |why: String| unfit(format!("sslrootcert {}: {why}", path.display()));
+    let unfit = |why: String| unfit(format!("sslrootcert {path:?}: {why}"));
     let all = CertificateDer::pem_file_iter(path).map_err(|error| unfit(error.to_string()))?;
     let mut roots = RootCertStore::empty();
     for certificate in all {
@@ -111,23 +125,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stricter_modes_verify_and_others_are_off() {
-        for mode in [None, Some("disable"), Some("prefer")] {
-            assert_eq!(Encryption::of(mode, None), Ok(Encryption::Off));
-            assert!(Encryption::of(mode, Some("ca.pem")).is_err());
-        }
+    fn modes_either_verify_or_are_off() {
+        assert_eq!(Encryption::of(None, None), Ok(Encryption::Unset));
+        assert_eq!(Encryption::of(Some("disable"), None), Ok(Encryption::Off));
         for mode in ["require", "verify-ca", "verify-full"] {
             for (file, roots) in [
                 (None, Roots::Public),
-                (Some("system"), Roots::Public),
-                (Some("a%20b/ca.pem"), Roots::File("a b/ca.pem".into())),
+                (Some("/a b/ca.pem"), Roots::File("/a b/ca.pem".into())),
             ] {
                 let verified = Encryption::Verified { roots };
                 assert_eq!(Encryption::of(Some(mode), file), Ok(verified));
             }
         }
-        let refusal = Encryption::of(Some("sesame"), None).unwrap_err();
-        assert!(refusal.contains("verify-full") && !refusal.contains("sesame"));
+        for (mode, file) in [
+            (None, Some("/ca.pem")),
+            (Some("disable"), Some("/ca.pem")),
+            (Some("verify-full"), Some("ca.pem")),
+            (Some("prefer"), None),
+            (Some("allow"), None),
+            (Some("sesame"), None),
+            (Some(""), None),
+        ] {
+            let refusal = Encryption::of(mode, file).unwrap_err();
+            assert!(!refusal.contains("sesame"), "{refusal}");
+        }
     }
 
     #[test]

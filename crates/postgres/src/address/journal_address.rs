@@ -1,18 +1,20 @@
 //! The address of a journal: where its tables are, and how the connections are made.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use tokio_postgres::Config;
 
-use super::encryption::Encryption;
-use super::parsing::behind_scheme;
+use super::encryption::{Encryption, Roots};
+use super::parsing::{behind_scheme, has_socket};
 
 /// The address of a journal: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
 ///
-/// All parameters of PostgreSQL's own addresses count; `schema` is ours and defaults to `recount`.
-/// The connections are encrypted with `sslmode=verify-full`: the certificate of the server must be
-/// for its host, and of a public authority or one of the PEM file `sslrootcert`. `require` and
-/// `verify-ca` mean the same. Without `sslmode` they are not encrypted.
+/// The parameters are those of PostgreSQL's own addresses that docs/postgres.md lists; an unknown
+/// one is refused. `schema` is ours and defaults to `recount`. The connections are encrypted with
+/// `sslmode=verify-full`: the certificate of the server must be for its host, and of a public
+/// authority or one of the PEM file `sslrootcert`, an absolute path. `require` and `verify-ca` mean
+/// the same. Without `sslmode` they are not encrypted.
 ///
 /// `Debug` and `Display` never show the password.
 ///
@@ -78,6 +80,34 @@ impl Address {
             self.config.password(password);
         }
         self
+    }
+
+    /// Encrypts the connections of an address without `sslmode`, as `sslmode=verify-full` does. The
+    /// authorities are those of a PEM file, or the public ones. A socket stays as it is.
+    ///
+    /// ```
+    /// use recount_postgres::Address;
+    ///
+    /// let address: Address = "postgres://recount@db.internal/journal".parse()?;
+    /// assert!(!address.is_encrypted());
+    /// assert!(address.or_encrypted(None).is_encrypted());
+    /// let local: Address = "postgres://recount@localhost/journal?sslmode=disable".parse()?;
+    /// assert!(!local.or_encrypted(None).is_encrypted());
+    /// # Ok::<(), recount_postgres::NotAnAddress>(())
+    /// ```
+    #[must_use]
+    pub fn or_encrypted(mut self, authorities: Option<PathBuf>) -> Self {
+        if self.encryption == Encryption::Unset && !has_socket(&self.config) {
+            let roots = authorities.map_or(Roots::Public, Roots::File);
+            self.encryption = Encryption::Verified { roots };
+            self.config.ssl_mode(self.encryption.mode());
+        }
+        self
+    }
+
+    /// True if the connections are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.encryption.is_on()
     }
 
     /// The name of the schema as a part of a statement.

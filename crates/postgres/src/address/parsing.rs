@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use super::encryption::Encryption;
 use super::journal_address::{Address, NotAnAddress};
@@ -14,7 +15,7 @@ const SCHEMA: &str = "recount";
 /// channel of notifications begins with `recount:`.
 const NAME_LIMIT: usize = 55;
 
-/// The parameters that are shown. A password may be a parameter, too, also with its name encoded.
+/// The parameters that are shown.
 const SHOWN: [&str; 17] = [
     "application_name",
     "channel_binding",
@@ -35,8 +36,18 @@ const SHOWN: [&str; 17] = [
     "user",
 ];
 
+/// The parameters that are not shown: a password, and settings that may hold one.
+const HIDDEN: [&str; 2] = ["options", "password"];
+
 /// The schemes of an address, without the colon.
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
+
+/// A parameter, with its name and its value decoded.
+struct Parameter<'t> {
+    name: String,
+    value: String,
+    written: &'t str,
+}
 
 /// The part behind the scheme and its colon, if a text begins with one.
 pub(super) fn behind_scheme(text: &str) -> Option<&str> {
@@ -61,59 +72,55 @@ impl FromStr for Address {
             )
         })?;
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-        let (mut schema, mut mode, mut roots) = (SCHEMA, None, None);
-        let (mut others, mut shown) = (Vec::new(), Vec::new());
-        for parameter in parameters.split('&').filter(|it| !it.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("schema", name)) => schema = name,
-                Some(("sslmode", it)) => mode = Some(it),
-                Some(("sslrootcert", it)) => roots = Some(it),
-                Some(_) | None => others.push(parameter),
-            }
-            let name = parameter.split_once('=').map_or(parameter, |it| it.0);
-            if SHOWN.contains(&name) {
-                shown.push(parameter);
-            }
-        }
         check_characters(place, parameters)?;
+        let parameters = read(parameters)?;
+        let value = |name: &str| {
+            let found = parameters.iter().find(|it| it.name == name);
+            found.map(|it| it.value.as_str())
+        };
+        let schema = value("schema").unwrap_or(SCHEMA);
         check_schema(schema)?;
-        let encryption = Encryption::of(mode, roots).map_err(wrong)?;
-        let mut own = format!("postgres://{place}");
-        if !others.is_empty() {
-            own.push('?');
-            own.push_str(&others.join("&"));
-        }
+        let encryption = Encryption::of(value("sslmode"), value("sslrootcert")).map_err(wrong)?;
+        let ours = ["schema", "sslmode", "sslrootcert"];
+        let others = parameters
+            .iter()
+            .filter(|it| !ours.contains(&it.name.as_str()));
+        let own = joined(place, others);
         // The cause names the parameter at fault, and no value.
         let mut config: Config = own.parse().map_err(|error: tokio_postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             wrong(cause.unwrap_or_else(|| error.to_string()))
         })?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(wrong(
-                "it names no host: expected postgres://USER@HOST/DATABASE, or the directory of a \
-                 socket as ?host=/run/postgresql",
-            ));
-        }
+        check_hosts(&config, &encryption)?;
         if config.get_application_name().is_none() {
             config.application_name("recount");
         }
         config.ssl_mode(encryption.mode());
+        let shown = parameters
+            .iter()
+            .filter(|it| SHOWN.contains(&it.name.as_str()));
         Ok(Self {
             config,
             schema: schema.to_owned(),
             encryption,
-            shown: shown_as(place, &shown),
+            shown: joined(&without_password(place), shown),
         })
     }
 }
 
 /// Refuses characters that divide an address elsewhere than its writer meant.
 ///
-/// A part of the password would then be taken for the host, and be shown.
+/// A part of the password would then be taken for the host, or for a value, and be shown.
 fn check_characters(place: &str, parameters: &str) -> Result<(), NotAnAddress> {
     if place.matches('@').count() > 1 {
         return Err(wrong(
             "it has more than one @: within the user, the password or the database, write %40",
+        ));
+    }
+    let place = place.to_ascii_lowercase();
+    if !place.contains('@') && (place.contains("%40") || place.contains("%3a")) {
+        return Err(wrong(
+            "its host has an encoded @ or colon: those before the host are written as they are",
         ));
     }
     if parameters.contains('@') {
@@ -121,7 +128,47 @@ fn check_characters(place: &str, parameters: &str) -> Result<(), NotAnAddress> {
             "there is an @ behind the first ?: within a password, write %3F for ? and %40 for @",
         ));
     }
+    if parameters.contains(['?', ';']) {
+        return Err(wrong(
+            "its parameters have a ? or ; in them: parameters are divided by &, and within a \
+             value write %3F or %3B",
+        ));
+    }
     Ok(())
+}
+
+/// Reads the parameters. A name or a value that is not known may be a part of a password, so the
+/// error does not repeat it.
+fn read(text: &str) -> Result<Vec<Parameter<'_>>, NotAnAddress> {
+    let mut parameters: Vec<Parameter<'_>> = Vec::new();
+    for written in text.split('&').filter(|it| !it.is_empty()) {
+        let divided = written.split_once('=');
+        let (name, value) = divided.ok_or_else(|| wrong("expected NAME=VALUE, found no ="))?;
+        let (name, value) = (decoded(name)?, decoded(value)?);
+        let mut known = SHOWN.iter().chain(&HIDDEN);
+        if !known.any(|it| *it == name) {
+            let known: Vec<&str> = SHOWN.iter().chain(&HIDDEN).copied().collect();
+            let known = known.join(", ");
+            return Err(wrong(format!(
+                "it has an unknown parameter: expected {known}"
+            )));
+        }
+        if parameters.iter().any(|it| it.name == name) {
+            return Err(wrong(format!("{name} stands there twice")));
+        }
+        parameters.push(Parameter {
+            name,
+            value,
+            written,
+        });
+    }
+    Ok(parameters)
+}
+
+fn decoded(text: &str) -> Result<String, NotAnAddress> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    let decoded = decoded.map_err(|_| wrong("a parameter is not UTF-8"))?;
+    Ok(decoded.into_owned())
 }
 
 fn check_schema(schema: &str) -> Result<(), NotAnAddress> {
@@ -136,25 +183,63 @@ fn check_schema(schema: &str) -> Result<(), NotAnAddress> {
     )))
 }
 
-/// An address with these parameters, and without the password that the place may hold.
-fn shown_as(place: &str, parameters: &[&str]) -> String {
-    let mut shown = "postgres://".to_owned();
-    let (user, rest) = place.split_once('@').unzip();
-    if let Some(user) = user {
-        shown.push_str(user.split_once(':').map_or(user, |it| it.0));
-        shown.push('@');
+fn check_hosts(config: &Config, encryption: &Encryption) -> Result<(), NotAnAddress> {
+    let hosts = config.get_hosts();
+    if hosts.is_empty() && config.get_hostaddrs().is_empty() {
+        return Err(wrong(
+            "it names no host: expected postgres://USER@HOST/DATABASE, or the directory of a \
+             socket as ?host=/run/postgresql",
+        ));
     }
-    shown.push_str(rest.unwrap_or(place));
-    if !parameters.is_empty() {
-        shown.push('?');
-        shown.push_str(&parameters.join("&"));
+    if !encryption.is_on() {
+        return Ok(());
     }
-    shown
+    if hosts.is_empty() {
+        return Err(wrong(
+            "hostaddr alone has no certificate: name the host, too, that it is for",
+        ));
+    }
+    if has_socket(config) {
+        return Err(wrong(
+            "a socket is not encrypted: leave out sslmode, which is for a host",
+        ));
+    }
+    Ok(())
+}
+
+/// True if one of the hosts is the directory of a socket.
+pub(super) fn has_socket(config: &Config) -> bool {
+    config.get_hosts().iter().any(|host| match host {
+        Host::Tcp(_) => false,
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    })
+}
+
+/// An address with these parameters, as they were written.
+fn joined<'p>(place: &str, parameters: impl Iterator<Item = &'p Parameter<'p>>) -> String {
+    let mut text = format!("postgres://{place}");
+    for (at, parameter) in parameters.enumerate() {
+        text.push(if at == 0 { '?' } else { '&' });
+        text.push_str(parameter.written);
+    }
+    text
+}
+
+/// The place without the password that it may hold.
+fn without_password(place: &str) -> String {
+    let Some((user, host)) = place.split_once('@') else {
+        return place.to_owned();
+    };
+    let user = user.split_once(':').map_or(user, |it| it.0);
+    format!("{user}@{host}")
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use tokio_postgres::config::SslMode;
+
     use super::*;
 
     fn refusal(text: &str) -> String {
@@ -226,5 +311,17 @@ mod tests {
         let address: Address = longest.parse().unwrap();
         assert_eq!(address.channel().len(), 63);
         assert!(refusal(&format!("{longest}s")).contains("at most 55"));
+    }
+
+    #[test]
+    fn encoded_name_asks_for_encryption_too() {
+        for text in [
+            "postgres://u@h/d?sslmod%65=require",
+            "postgres://u@h/d?%73slmode=verify%2Dfull",
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert!(address.encryption.is_on(), "{text}");
+            assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+        }
     }
 }

@@ -140,6 +140,22 @@ impl Server {
         })
     }
 
+    /// Opens a connection, unless it takes longer than the `connect_timeout` of all hosts. A server
+    /// that takes connections and says nothing would hold an opening for ever.
+    pub(crate) async fn connect_in_time(&self) -> Result<Client, Error> {
+        let config = &self.address.config;
+        let hosts = config.get_hosts().len().max(1);
+        let of_one = config.get_connect_timeout().copied();
+        let within = of_one.unwrap_or(CONNECT_WITHIN) * u32::try_from(hosts).unwrap_or(1);
+        match tokio::time::timeout(within, self.connect(|_| ())).await {
+            Ok(client) => client.map_err(failed("connect")),
+            Err(_) => {
+                let silent = format!("the server did not answer within {within:?}");
+                Err(failed_for("connect", silent))
+            }
+        }
+    }
+
     /// Opens a connection for a task that keeps it. Its notifications go to `on_notification`.
     pub(crate) async fn connect(
         &self,

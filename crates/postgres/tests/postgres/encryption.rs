@@ -82,5 +82,17 @@ fn server_without_tls_gets_neither_name_nor_password() {
 async fn unreadable_authorities_are_an_error() {
     let address = "postgres://u@127.0.0.1:1/d?sslmode=verify-full&sslrootcert=/nowhere/ca.pem";
     let text = refusal(address.parse().unwrap());
-    assert!(text.contains("sslrootcert /nowhere/ca.pem"), "{text}");
+    assert!(text.contains("sslrootcert \"/nowhere/ca.pem\""), "{text}");
+}
+
+/// Such as one that was stopped, or whose network drops what it answers.
+#[test]
+fn server_that_says_nothing_ends_the_opening() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for mode in ["disable", "verify-full"] {
+        let address = format!("postgres://u@127.0.0.1:{port}/d?connect_timeout=1&sslmode={mode}");
+        let text = refusal(address.parse().unwrap());
+        assert!(text.contains("did not answer within 1s"), "{text}");
+    }
 }
