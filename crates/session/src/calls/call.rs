@@ -72,7 +72,7 @@ pub struct Call {
     pub unacknowledged_since: Option<Timestamp>,
     /// The number of starts of the tool.
     pub attempts: u32,
-    /// The contract that a person was asked about.
+    /// The contract that a person was asked about, for a start of the tool.
     pub contract: Option<ObjectHash>,
     /// The gate's request that was approved under that contract. A rerun after doubt gets the
     /// payload of this answer, too.

@@ -8,6 +8,7 @@ use crate::calls::call::{Call, Phase};
 use crate::record::event::{Event, Fact};
 use crate::record::observation::{Deadline, FunctionCallReceived, Observation};
 use crate::reducers::earlier::cache;
+use crate::reducers::running::in_place;
 use crate::reducers::telling::acknowledgement;
 use crate::state::session::Session;
 use crate::values::id::Seq;
@@ -152,6 +153,7 @@ fn may_move(session: &Session, call: &Call) -> bool {
         Phase::AwaitingConfirmation { expired, .. } => {
             let declared = session.terms.contract(&call.name);
             let changed = declared.is_some_and(|it| call.contract != Some(it));
+            let changed = changed && !in_place::keeps_question(session, call);
             *expired || changed || acknowledgement::status(session, call).is_some()
         }
         Phase::Running { .. } => {

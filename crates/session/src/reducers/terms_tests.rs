@@ -76,6 +76,25 @@ fn approved_call_is_asked_anew_after_a_changed_contract() {
     let _ = same.started();
 }
 
+/// The tool's own question names the contract of its time, which no one has approved.
+#[test]
+fn question_inside_a_run_approves_no_changed_contract() {
+    let tools = tools().in_doubt("pay", InDoubt::Retry);
+    let support = history().opened("support").attached(&tools).connected();
+    let approved = support.call("c1", "pay", json!({})).asked().granted("ada");
+    let changed = tools.clone().changed("pay");
+    let runs = approved.started().tools_changed(&changed);
+    let asked = runs.asks_in_place("To whom?").asked();
+    for waited in [
+        asked.clone(),
+        asked.clone().granted("bob"),
+        asked.timed_out(),
+    ] {
+        let again = waited.detached().attached(&changed);
+        assert_eq!(again.asked().attempt(), 1);
+    }
+}
+
 #[test]
 fn open_question_follows_the_changed_contract() {
     let asked = attached().call("c1", "pay", json!({})).asked();

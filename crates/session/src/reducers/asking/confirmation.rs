@@ -152,12 +152,15 @@ pub(crate) fn requested(session: &mut Session, seq: Seq, it: &ConfirmationReques
     let stops = call.filter(|call| call.in_place().is_none());
     let key = stops.and_then(|call| call.cache_key);
     cache::stopped(session, it.call, key);
+    // An answer inside a run permits no other one, so the contract stays that of the leave.
+    let call = session.calls.get(&it.call);
+    let may_permit = !call.is_some_and(|call| in_place::keeps_question(session, call));
     if let Some(call) = session.calls.get_mut(&it.call) {
-        if call.contract != Some(it.contract) {
+        if may_permit && call.contract != Some(it.contract) {
             // An answer to a request with another contract may not fit this one.
             call.gate_passed = None;
+            call.contract = Some(it.contract);
         }
-        call.contract = Some(it.contract);
         call.since = at;
         // A question that replaces an open one continues its wait.
         if !matches!(call.phase, Phase::AwaitingConfirmation { .. }) {
