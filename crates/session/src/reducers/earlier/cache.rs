@@ -100,10 +100,13 @@ fn wake(session: &mut Session, key: ObjectHash) {
 pub(crate) fn started(session: &mut Session, seq: Seq) {
     if let Some(key) = session.calls.get(&seq).and_then(|call| call.cache_key) {
         session.cache.running.insert(key, seq);
-        // The other calls with this key wait for this one now.
+        // The other calls with this key wait for this one now, unless they are cancelled.
         let waiting = session.cache.waiting.get(&key);
         for other in waiting.into_iter().flatten().filter(|it| **it != seq) {
-            session.restless.remove(other);
+            let call = session.calls.get(other);
+            if call.is_none_or(|call| call.cancel.is_none()) {
+                session.restless.remove(other);
+            }
         }
     }
 }

@@ -392,3 +392,26 @@ fn result_from_before_cache_policy_is_not_reused() {
     let third = called(again.returned(json!({"found": 2})), "c3", "{}");
     assert_eq!(count(&third, "result_reused"), 1);
 }
+
+/// The slot that its agent's other call gives back lets the equal call start in the same batch.
+#[test]
+fn cancelled_call_waits_for_no_equal_one() {
+    let tools = tools().retried("look", 2, 3).plain("ship");
+    let tools = tools.agent("clerk", ["look", "ship"]).running_max(2);
+    let looks = with(&tools).call("c1", "look", json!({})).started();
+    let waits = looks.failed(json!({"error": "busy"}));
+    let clerk = waits.call("c2", "clerk", json!({})).asks_model();
+    let clerk = clerk.model_calls(&["ship", "look"]);
+    let full = clerk.call("c3", "ship", json!({})).started();
+    let due = full.about("c1").timed_out();
+    assert!(matches!(due.current().phase, Phase::InDoubt { .. }));
+    let cancelled = due.about("c2").cancelled();
+    let open: Vec<&str> = cancelled
+        .session()
+        .calls
+        .values()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(open, ["look", "ship"]);
+    let _ = cancelled.about("c1").started();
+}
