@@ -1,12 +1,11 @@
 //! A journal in a PostgreSQL database.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use recount_journal::{Error, Journal};
-use recount_postgres::{Address, Options, PostgresJournal};
+use recount_postgres::{Address, NotAnAddress, Options, PostgresJournal};
 
 use crate::failures::{Exit, Failure};
 
@@ -17,12 +16,11 @@ const ALLOW_LOSSY: &str = "RECOUNT_POSTGRES_ALLOW_LOSSY";
 /// The variable with the password of addresses that have none, as for the programs of PostgreSQL.
 const PASSWORD: &str = "PGPASSWORD";
 
-/// The variable with the `sslmode` of addresses without one, likewise, and the modes that encrypt.
-const MODE: &str = "PGSSLMODE";
-const ENCRYPTED: [&str; 3] = ["require", "verify-ca", "verify-full"];
+/// The variable with the `sslmode` of addresses that have none, likewise.
+const SSL_MODE: &str = "PGSSLMODE";
 
-/// The variable with the path of the authorities' certificates for it.
-const AUTHORITIES: &str = "PGSSLROOTCERT";
+/// The variable with the `sslrootcert` for it.
+const SSL_ROOTS: &str = "PGSSLROOTCERT";
 
 /// The lease of a command, which owns the sessions that it writes to until it ends.
 const LEASE: Duration = Duration::from_secs(10);
@@ -47,22 +45,20 @@ pub(crate) struct NodeSettings {
 impl Database {
     /// Reads an address. The error does not repeat it.
     pub(crate) fn at(text: &str) -> Result<Database, Failure> {
-        let address = text.parse::<Address>().map_err(|error| {
+        let refused = |error: NotAnAddress| {
             Failure::new("bad-address", error.to_string())
                 .exit(Exit::Usage)
                 .advice("an address is postgres://USER@HOST:PORT/DATABASE; docs/postgres.md")
-        })?;
-        let address = match std::env::var(PASSWORD) {
-            Ok(password) if !password.is_empty() => address.or_password(&password),
-            Ok(_) | Err(_) => address,
         };
-        let mode = std::env::var(MODE).unwrap_or_default();
-        let address = if ENCRYPTED.contains(&mode.as_str()) {
-            let authorities = std::env::var_os(AUTHORITIES).filter(|it| !it.is_empty());
-            address.or_encrypted(authorities.map(PathBuf::from))
-        } else {
-            address
-        };
+        let mut address = text.parse::<Address>().map_err(refused)?;
+        if let Some(password) = variable(PASSWORD) {
+            address = address.or_password(&password);
+        }
+        if let Some(mode) = variable(SSL_MODE) {
+            let roots = variable(SSL_ROOTS).filter(|_| mode != "disable");
+            let set = address.or_ssl_mode(&mode, roots.as_deref());
+            address = set.map_err(refused)?;
+        }
         Ok(Database { address })
     }
 
@@ -132,6 +128,12 @@ impl Database {
                 }
             })
     }
+}
+
+/// A variable that is set and not empty. One that is not UTF-8 counts, too: it is refused as wrong.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var_os(name).filter(|it| !it.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
 }
 
 fn lossy_of_environment(options: Options) -> Options {

@@ -118,6 +118,9 @@ fn environment_asks_for_encryption() {
         assert!(error.contains(told), "{error}");
         assert_eq!(output.status.code(), Some(1));
     }
+    let mut command = bench.command(&format!("sessions {ADDRESS}"));
+    let output = command.env("PGSSLMODE", "verify-ful").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "a typo does not turn it off");
 }
 
 /// An address stands where a file or an id should.

@@ -1,12 +1,11 @@
 //! The address of a journal: where its tables are, and how the connections are made.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use tokio_postgres::Config;
 
-use super::encryption::{Encryption, Roots};
-use super::parsing::{behind_scheme, has_socket};
+use super::encryption::Encryption;
+use super::parsing::{behind_scheme, has_socket, wrong};
 
 /// The address of a journal: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
 ///
@@ -82,27 +81,30 @@ impl Address {
         self
     }
 
-    /// Encrypts the connections of an address without `sslmode`, as `sslmode=verify-full` does. The
-    /// authorities are those of a PEM file, or the public ones. A socket stays as it is.
+    /// Sets `sslmode`, and the path of `sslrootcert`, of an address without `sslmode`, such as
+    /// those of variables. A socket stays as it is.
+    ///
+    /// # Errors
+    /// As for the parameters in an address.
     ///
     /// ```
     /// use recount_postgres::Address;
     ///
     /// let address: Address = "postgres://recount@db.internal/journal".parse()?;
     /// assert!(!address.is_encrypted());
-    /// assert!(address.or_encrypted(None).is_encrypted());
+    /// assert!(address.clone().or_ssl_mode("prefer", None).is_err());
+    /// assert!(address.or_ssl_mode("verify-full", None)?.is_encrypted());
     /// let local: Address = "postgres://recount@localhost/journal?sslmode=disable".parse()?;
-    /// assert!(!local.or_encrypted(None).is_encrypted());
+    /// assert!(!local.or_ssl_mode("verify-full", None)?.is_encrypted());
     /// # Ok::<(), recount_postgres::NotAnAddress>(())
     /// ```
-    #[must_use]
-    pub fn or_encrypted(mut self, authorities: Option<PathBuf>) -> Self {
+    pub fn or_ssl_mode(mut self, mode: &str, roots: Option<&str>) -> Result<Self, NotAnAddress> {
+        let encryption = Encryption::of(Some(mode), roots).map_err(wrong)?;
         if self.encryption == Encryption::Unset && !has_socket(&self.config) {
-            let roots = authorities.map_or(Roots::Public, Roots::File);
-            self.encryption = Encryption::Verified { roots };
-            self.config.ssl_mode(self.encryption.mode());
+            self.config.ssl_mode(encryption.mode());
+            self.encryption = encryption;
         }
-        self
+        Ok(self)
     }
 
     /// True if the connections are encrypted.

@@ -56,7 +56,7 @@ pub(super) fn behind_scheme(text: &str) -> Option<&str> {
     is_known.then_some(rest)
 }
 
-fn wrong(what: impl Into<String>) -> NotAnAddress {
+pub(super) fn wrong(what: impl Into<String>) -> NotAnAddress {
     NotAnAddress { what: what.into() }
 }
 

@@ -122,9 +122,7 @@ impl Lease {
                     let looking = look_after(server, client.as_ref(), (allowed, self.length));
                     // A connection that hangs is replaced with the next renewal.
                     if tokio::time::timeout(within, looking).await.is_err() {
-                        tracing::warn!(
-                            "the database does not answer for its settings and the rights of this node"
-                        );
+                        tracing::warn!("the database does not tell its settings and our rights");
                         client = None;
                     }
                 }

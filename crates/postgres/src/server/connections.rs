@@ -146,7 +146,9 @@ impl Server {
         let config = &self.address.config;
         let hosts = config.get_hosts().len().max(1);
         let of_one = config.get_connect_timeout().copied();
-        let within = of_one.unwrap_or(CONNECT_WITHIN) * u32::try_from(hosts).unwrap_or(1);
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        // The address may name any number of seconds.
+        let within = of_one.unwrap_or(CONNECT_WITHIN).saturating_mul(hosts);
         match tokio::time::timeout(within, self.connect(|_| ())).await {
             Ok(client) => client.map_err(failed("connect")),
             Err(_) => {
